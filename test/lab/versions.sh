@@ -1,0 +1,13 @@
+# What the lab is made of. A part is built anew when its line here, its recipe or a part it is made from changes.
+KUBERNETES=1.34.4
+ETCD=v3.6.5
+COREDNS=v1.12.1
+CRICTL=v1.34.0
+KIND=v0.33.0
+BUILDX=v0.29.1
+BUILDKIT=v0.24.0
+BUILDKITE_AGENT=v3.62.0 # newer ones need a module that the proxy does not serve
+ACT=0.2.89
+NODE=24.11.1
+DEBIAN=bookworm        # the root filesystem of every image
+ENGINE_DEBIAN=trixie   # dockerd, containerd and the registry: bookworm's docker.io asks for CAP_SYS_RESOURCE
