@@ -1,0 +1,16 @@
+import { defineConfig } from 'vitest/config'
+import { reporters } from './test/reporters.ts'
+
+/**
+ * The unit tests: no engine, no network.
+ *
+ * package.json holds vite back at 8.3: 8.4.0 names an optional package that the registry does not have
+ * (napi-windows-process-start-time), and `npm ci` refuses a lock file that lacks it.
+ */
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    exclude: ['test/e2e/**'],
+    ...reporters('unit'),
+  },
+})
