@@ -1,0 +1,49 @@
+/** What a host (GitHub, Buildkite, a terminal) is to the rest of the program. A leaf: it imports nothing of ours. */
+
+/** A value as a host hands it over: GitHub and a shell give strings, Buildkite gives what the pipeline's YAML held. */
+export type Given = string | number | boolean | null | undefined | readonly Given[] | { readonly [key: string]: Given }
+
+/** Who is running. It goes into the labels of what is made, so that a later job can tell whose a leftover is. */
+export interface Identity {
+  /** The runner or agent and its machine: one owner runs one job at a time. */
+  readonly owner: string
+  /** This job, attempt included: two jobs never share it. */
+  readonly job: string
+  /** A readable word for derived names, such as the repository's or pipeline's name. */
+  readonly label: string
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+export interface Host {
+  readonly name: 'github' | 'buildkite' | 'terminal'
+  /** The job's environment. Only hosts read process.env. */
+  readonly env: Environment
+  readonly identity: Identity
+  /** The folder of this job's uses: each use has a folder of its own in it. Made by the host, 0700. */
+  readonly folder: string
+  /** The options as they were given, by option name; absent ones are undefined. */
+  given(): Readonly<Record<string, Given>>
+
+  /** Runs work as a named, timed group of the log. */
+  group<T>(title: string, work: () => Promise<T>): Promise<T>
+  info(message: string): void
+  debug(message: string): void
+  warning(message: string): void
+  error(message: string): void
+  /** Keeps a secret out of everything this job logs from now on. */
+  mask(secret: string): void
+
+  /** Notes a use before its first act, so that this host's post finds it. */
+  remember(use: string): Promise<void>
+  /** The uses that this post is for, the latest first. */
+  uses(): Promise<readonly string[]>
+
+  /** Gives variables to the later commands of the job. */
+  exportVariables(variables: Readonly<Record<string, string>>): Promise<void>
+  setOutputs(outputs: Readonly<Record<string, string>>): Promise<void>
+  /** Puts a folder in front of PATH for the later commands of the job. */
+  addPath(folder: string): Promise<void>
+  /** Shows a failure where people look first (an annotation); the log has it already. */
+  reportFailure(title: string, message: string): Promise<void>
+}

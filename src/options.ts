@@ -1,0 +1,446 @@
+/**
+ * Every option: its name, type, default and sentence. action.yml, plugin.yml and the README's table are written from
+ * this list (scripts/generate.ts); `parse` turns what a host was given into one readonly object. Pure, a leaf.
+ */
+import { parse as parseYaml } from 'yaml'
+import type { Given } from './host/host.ts'
+import { parseDuration } from './lib/duration.ts'
+import { Problem } from './lib/problem.ts'
+
+export interface Option {
+  readonly name: string
+  /** The JSON schema of the values that plugin.yml accepts. */
+  readonly schema: 'string' | 'name' | 'boolean' | 'integer' | 'duration' | 'list' | 'version' | 'config'
+  /** As shown to people; what an absent option means. */
+  readonly default: string
+  readonly sentence: string
+}
+
+export const OPTIONS: readonly Option[] = [
+  {
+    name: 'name',
+    schema: 'name',
+    default: 'derived, unique for each use',
+    sentence: 'Cluster name. It is made valid where it is not, with a hash suffix if it had to change.',
+  },
+  {
+    name: 'kind-version',
+    schema: 'version',
+    default: 'a pinned release',
+    sentence:
+      'A kind release such as `v0.33.0`, `latest`, or `installed` for the one on PATH. `v0.33.0@sha256:…` pins its checksum too.',
+  },
+  {
+    name: 'kubernetes-version',
+    schema: 'version',
+    default: "the pinned kind's own",
+    sentence: '`1.34` or `v1.34.0`, picked from a table of node images with digests.',
+  },
+  {
+    name: 'node-image',
+    schema: 'string',
+    default: '',
+    sentence: 'A node image reference, instead of kubernetes-version.',
+  },
+  {
+    name: 'config',
+    schema: 'config',
+    default: '',
+    sentence: 'A kind Cluster config, as a path or inline YAML; merged with what is needed here, never overwritten.',
+  },
+  {
+    name: 'workers',
+    schema: 'integer',
+    default: '0',
+    sentence: 'Worker nodes beside the control plane. Not beside a config that lists nodes.',
+  },
+  {
+    name: 'ports',
+    schema: 'list',
+    default: '',
+    sentence:
+      'NodePorts to publish on the first control plane: `30080` (the engine picks the outer port) or `[address:]outer:node[/protocol]`.',
+  },
+  {
+    name: 'images',
+    schema: 'list',
+    default: '',
+    sentence: 'Image references that the engine has, to be in every node before the job goes on.',
+  },
+  {
+    name: 'kubectl-version',
+    schema: 'version',
+    default: "the cluster's, if none is on PATH",
+    sentence: 'A kubectl version to put on PATH, or `skip`.',
+  },
+  {
+    name: 'wait',
+    schema: 'duration',
+    default: '5m',
+    sentence: 'How long every node, CoreDNS and the default service account may take to be ready; `0` does not wait.',
+  },
+  {
+    name: 'docker-host',
+    schema: 'string',
+    default: 'found',
+    sentence: 'The engine, as DOCKER_HOST names it: `tcp://docker:2376` or `unix:///var/run/docker.sock`.',
+  },
+  {
+    name: 'docker-wait',
+    schema: 'duration',
+    default: '60s',
+    sentence: 'How long the engine may take to answer.',
+  },
+  {
+    name: 'kubeconfig',
+    schema: 'string',
+    default: "a file in the job's folder",
+    sentence: 'Where to write the kubeconfig (mode 0600).',
+  },
+  {
+    name: 'keep',
+    schema: 'boolean',
+    default: 'false',
+    sentence: 'Leave the cluster up after the job, for a look. The log says how to remove it.',
+  },
+  {
+    name: 'download-url',
+    schema: 'list',
+    default: "the projects' own release pages",
+    sentence: 'Where to download from: `kind=https://mirror.example/{version}/kind-{os}-{arch}`, likewise `kubectl=`.',
+  },
+]
+
+/** A NodePort to publish. */
+export interface PortMapping {
+  /** The port on the node: the NodePort. */
+  readonly node: number
+  /** The port on the engine; undefined lets the engine pick. */
+  readonly outer: number | undefined
+  /** The engine's address to listen on; undefined takes the narrowest that the step reaches. */
+  readonly address: string | undefined
+  readonly protocol: 'TCP' | 'UDP' | 'SCTP'
+}
+
+export type KindVersion =
+  | { readonly kind: 'pinned' }
+  | { readonly kind: 'latest' }
+  | { readonly kind: 'installed' }
+  | { readonly kind: 'release'; readonly version: string; readonly sha256: string | undefined }
+
+export type NodeImage =
+  | { readonly kind: 'default' }
+  | { readonly kind: 'version'; readonly version: string }
+  | { readonly kind: 'image'; readonly reference: string }
+
+export type KubectlVersion =
+  | { readonly kind: 'cluster' }
+  | { readonly kind: 'skip' }
+  | { readonly kind: 'release'; readonly version: string }
+
+/** A kind Cluster config as parsed; what we do not know of it is passed on as it is. */
+export interface KindConfig {
+  readonly [key: string]: unknown
+  readonly nodes?: readonly KindNode[]
+  readonly networking?: Readonly<Record<string, unknown>>
+  readonly kubeadmConfigPatches?: readonly string[]
+}
+
+export interface KindNode {
+  readonly [key: string]: unknown
+  readonly role?: string
+  readonly image?: string
+  readonly extraPortMappings?: readonly Readonly<Record<string, unknown>>[]
+}
+
+export type DownloadName = 'kind' | 'kubectl'
+
+export interface Options {
+  readonly name: string | undefined
+  readonly kindVersion: KindVersion
+  readonly nodeImage: NodeImage
+  readonly config: KindConfig | undefined
+  readonly workers: number
+  readonly ports: readonly PortMapping[]
+  readonly images: readonly string[]
+  readonly kubectlVersion: KubectlVersion
+  /** Milliseconds; 0 does not wait. */
+  readonly wait: number
+  readonly dockerHost: string | undefined
+  /** Milliseconds. */
+  readonly dockerWait: number
+  readonly kubeconfig: string | undefined
+  readonly keep: boolean
+  readonly downloadUrls: Readonly<Partial<Record<DownloadName, string>>>
+}
+
+/** Reads a file that an option names; undefined where there is none. */
+export type ReadFile = (path: string) => string | undefined
+
+/**
+ * Parses what a host was given.
+ *
+ * @param given values by option name: strings (GitHub, a shell) or what the pipeline's YAML held (Buildkite)
+ * @param readFile how `config` is read where it is a path
+ * @throws Problem with one line for each option that is wrong, all at once
+ */
+export function parse(given: Readonly<Record<string, Given>>, readFile: ReadFile): Options {
+  const problems: string[] = []
+  const attempt = <T>(name: string, read: () => T, otherwise: T): T => {
+    try {
+      return read()
+    } catch (thrown) {
+      if (!(thrown instanceof Problem)) throw thrown
+      problems.push(`${name}: ${thrown.message}`)
+      return otherwise
+    }
+  }
+  const option = <T>(name: string, read: (value: Given) => T, otherwise: T): T => {
+    const value = given[name]
+    const absent = value === undefined || value === null || (typeof value === 'string' && value.trim() === '')
+    return absent ? otherwise : attempt(name, () => read(value), otherwise)
+  }
+
+  for (const name of Object.keys(given)) {
+    if (!OPTIONS.some(known => known.name === name)) problems.push(unknownOption(name))
+  }
+
+  const version = option<NodeImage>('kubernetes-version', kubernetesVersion, { kind: 'default' })
+  const image = option<NodeImage>('node-image', value => ({ kind: 'image', reference: reference(text(value)) }), {
+    kind: 'default',
+  })
+  if (version.kind !== 'default' && image.kind !== 'default') {
+    problems.push('kubernetes-version, node-image: give one of the two; a node image fixes the Kubernetes version')
+  }
+  const config = option('config', value => kindConfig(value, readFile), undefined)
+  const workers = option('workers', value => integer(value, 0, 30), 0)
+  if (workers > 0 && config?.nodes?.length) {
+    problems.push('workers: the config lists nodes already; add `- role: worker` there instead')
+  }
+
+  const options: Options = {
+    name: option('name', clusterName, undefined),
+    kindVersion: option('kind-version', kindVersion, { kind: 'pinned' }),
+    nodeImage: image.kind === 'default' ? version : image,
+    config,
+    workers,
+    ports: option('ports', ports, []),
+    images: option('images', images, []),
+    kubectlVersion: option('kubectl-version', kubectlVersion, { kind: 'cluster' }),
+    wait: option('wait', duration, 300_000),
+    dockerHost: option('docker-host', dockerHost, undefined),
+    dockerWait: option('docker-wait', duration, 60_000),
+    kubeconfig: option('kubeconfig', text, undefined),
+    keep: option('keep', boolean, false),
+    downloadUrls: option('download-url', downloadUrls, {}),
+  }
+  if (problems.length > 0) throw new Problem(problems.join('\n'))
+  return options
+}
+
+function unknownOption(name: string): string {
+  const near = OPTIONS.map(known => ({ name: known.name, distance: editDistance(name, known.name) }))
+    .filter(candidate => candidate.distance <= Math.min(3, name.length / 2))
+    .sort((a, b) => a.distance - b.distance)[0]
+  return near ? `${name}: no such option; ${near.name} is meant?` : `${name}: no such option`
+}
+
+/** Levenshtein's distance, for "is meant?". */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      next.push(Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, replaced))
+    }
+    row = next
+  }
+  return row[b.length] ?? 0
+}
+
+function show(value: Given): string {
+  return typeof value === 'string' ? JSON.stringify(value) : (JSON.stringify(value) ?? String(value))
+}
+
+function text(value: Given): string {
+  if (typeof value !== 'string') throw new Problem(`${show(value)} is not text`)
+  return value.trim()
+}
+
+function boolean(value: Given): boolean {
+  if (typeof value === 'boolean') return value
+  const word = typeof value === 'string' ? value.trim().toLowerCase() : ''
+  if (word === 'true') return true
+  if (word === 'false') return false
+  throw new Problem(`${show(value)} is neither true nor false`)
+}
+
+function integer(value: Given, least: number, most: number): number {
+  const number = typeof value === 'string' && /^\s*-?\d+\s*$/.test(value) ? Number(value) : value
+  if (typeof number !== 'number' || !Number.isInteger(number)) throw new Problem(`${show(value)} is not a whole number`)
+  if (number < least || number > most) throw new Problem(`${number} is not between ${least} and ${most}`)
+  return number
+}
+
+function duration(value: Given): number {
+  const ms = value === 0 ? 0 : typeof value === 'string' ? parseDuration(value.trim()) : undefined
+  if (ms === undefined) throw new Problem(`${show(value)} is not a duration; write it with its unit, such as 90s or 5m`)
+  return ms
+}
+
+/** Lines or commas; on Buildkite also arrays. Order is kept, repetitions are not. */
+function list(value: Given): string[] {
+  const items = Array.isArray(value) ? value : [value]
+  const words = items.flatMap(item => {
+    if (typeof item === 'number') return [String(item)]
+    if (typeof item !== 'string') throw new Problem(`${show(item)} is not text`)
+    return item.split(/[\n,]/)
+  })
+  return [...new Set(words.map(word => word.trim()).filter(word => word !== ''))]
+}
+
+function clusterName(value: Given): string {
+  const name = typeof value === 'number' ? String(value) : text(value)
+  if (!/[a-z0-9]/i.test(name)) {
+    throw new Problem(`${show(value)} has nothing in it that a cluster name may have: letters and digits`)
+  }
+  return name
+}
+
+/** A version as written, told apart from a number that YAML made shorter. */
+function versionText(value: Given): string {
+  const word = typeof value === 'number' ? String(value) : text(value)
+  if (/^v?\d+\.\d$/.test(word)) {
+    throw new Problem(`${word} may be ${word}0 read as a number; quote it, such as "${word}0"`)
+  }
+  return word
+}
+
+function kindVersion(value: Given): KindVersion {
+  const word = versionText(value)
+  if (word === 'latest' || word === 'installed') return { kind: word }
+  const match = /^v?(\d+\.\d+\.\d+(?:-[0-9a-z.]+)?)(?:@sha256:([0-9a-f]{64}))?$/.exec(word)
+  if (!match) throw new Problem(`${show(value)} is not a kind release such as v0.33.0, nor latest or installed`)
+  return { kind: 'release', version: `v${match[1]}`, sha256: match[2] }
+}
+
+function kubernetesVersion(value: Given): NodeImage {
+  const word = versionText(value)
+  if (!/^v?1\.\d+(\.\d+)?$/.test(word)) throw new Problem(`${show(value)} is not a version such as 1.34 or v1.34.0`)
+  return { kind: 'version', version: word.replace(/^v/, '') }
+}
+
+function kubectlVersion(value: Given): KubectlVersion {
+  if (value === 'skip') return { kind: 'skip' }
+  const word = versionText(value)
+  const match = /^v?(1\.\d+\.\d+)$/.exec(word)
+  if (!match) throw new Problem(`${show(value)} is not a version such as v1.34.0, nor skip`)
+  return { kind: 'release', version: `v${match[1]}` }
+}
+
+function dockerHost(value: Given): string {
+  const address = text(value)
+  if (!/^(tcp:\/\/[^/]+|unix:\/\/\/.+)$/.test(address)) {
+    throw new Problem(
+      `${show(value)} is not an engine's address such as tcp://docker:2376 or unix:///var/run/docker.sock`,
+    )
+  }
+  return address
+}
+
+function ports(value: Given): PortMapping[] {
+  const mappings = list(value).map(portMapping)
+  const seen = new Set<string>()
+  for (const { node, protocol } of mappings) {
+    const key = `${node}/${protocol}`
+    if (seen.has(key)) throw new Problem(`${node} is there twice`)
+    seen.add(key)
+  }
+  return mappings
+}
+
+function portMapping(word: string): PortMapping {
+  const match = /^(?:(?:(\[[0-9a-f:.]+\]|[0-9.]+):)?(\d+):)?(\d+)(?:\/(\w+))?$/i.exec(word)
+  if (!match) throw new Problem(`${show(word)} is neither a port nor [address:]outer:node[/protocol]`)
+  const [, address, outer, node, protocol = 'TCP'] = match
+  const name = protocol.toUpperCase()
+  if (name !== 'TCP' && name !== 'UDP' && name !== 'SCTP') {
+    throw new Problem(`${show(word)} has the protocol ${protocol}; there are tcp, udp and sctp`)
+  }
+  return {
+    node: port(node ?? '', word),
+    outer: outer === undefined ? undefined : port(outer, word),
+    address: address?.replace(/^\[|\]$/g, ''),
+    protocol: name,
+  }
+}
+
+function port(digits: string, word: string): number {
+  const number = Number(digits)
+  if (number < 1 || number > 65535) throw new Problem(`${show(word)} has a port that is not between 1 and 65535`)
+  return number
+}
+
+/** https://pkg.go.dev/github.com/distribution/reference: [host[:port]/]path[:tag][@digest]. */
+const REFERENCE =
+  /^(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?(?::\d+)?\/)?[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*)*(?::[\w][\w.-]{0,127})?(?:@sha256:[0-9a-f]{64})?$/
+
+function reference(word: string): string {
+  if (!REFERENCE.test(word))
+    throw new Problem(`${show(word)} is not an image reference such as registry.example/app:ci`)
+  return word
+}
+
+function images(value: Given): string[] {
+  return list(value).map(word => {
+    if (/\.(tar|tgz|tar\.gz|tar\.zst)$/.test(word)) {
+      throw new Problem(`${show(word)} is an archive; load it into the engine (docker load) and name the image`)
+    }
+    return reference(word)
+  })
+}
+
+function downloadUrls(value: Given): Partial<Record<DownloadName, string>> {
+  const urls: Partial<Record<DownloadName, string>> = {}
+  for (const word of list(value)) {
+    const match = /^(kind|kubectl)=(https?:\/\/\S+)$/.exec(word)
+    if (!match) throw new Problem(`${show(word)} is not kind=URL or kubectl=URL`)
+    if (!/\{version\}/.test(word)) throw new Problem(`${show(word)} does not say where the {version} goes`)
+    urls[match[1] as DownloadName] = match[2] ?? ''
+  }
+  return urls
+}
+
+function kindConfig(value: Given, readFile: ReadFile): KindConfig {
+  if (value !== null && typeof value === 'object' && !Array.isArray(value)) return checkedConfig(value as Given, 'it')
+  const given = text(value)
+  // A path has no line break and no "key: value" in it.
+  const isPath = !/\n|:\s|:$|^\{/.test(given)
+  const content = isPath ? readFile(given) : given
+  if (content === undefined) throw new Problem(`there is no file ${show(given)}`)
+  let parsed: unknown
+  try {
+    parsed = parseYaml(content)
+  } catch (error) {
+    const why = error instanceof Error ? (error.message.split('\n')[0] ?? '') : ''
+    throw new Problem(`${isPath ? show(given) : 'it'} is not YAML: ${why.replace(/:$/, '')}`)
+  }
+  return checkedConfig(parsed, isPath ? show(given) : 'it')
+}
+
+function checkedConfig(parsed: unknown, what: string): KindConfig {
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
+    throw new Problem(`${what} is not a kind Cluster config`)
+  }
+  const config = parsed as KindConfig
+  if (config['kind'] !== 'Cluster' || config['apiVersion'] !== 'kind.x-k8s.io/v1alpha4') {
+    const found = `kind: ${String(config['kind'])}, apiVersion: ${String(config['apiVersion'])}`
+    throw new Problem(
+      `${what} is not a kind Cluster config (kind: Cluster, apiVersion: kind.x-k8s.io/v1alpha4) but ${found}`,
+    )
+  }
+  if (config.nodes !== undefined && !Array.isArray(config.nodes))
+    throw new Problem(`${what} has nodes that are no list`)
+  return config
+}

@@ -1,0 +1,51 @@
+/** What later commands of the job get: every output with its sentence, and the variables that carry them. Pure, a leaf. */
+
+export interface Output {
+  readonly name: string
+  readonly sentence: string
+}
+
+export const OUTPUTS = [
+  { name: 'name', sentence: "The cluster's name." },
+  { name: 'kubeconfig', sentence: 'Path of the kubeconfig for the job; KUBECONFIG names it too.' },
+  { name: 'kubeconfig-internal', sentence: "Path of the kubeconfig for containers on the cluster's network." },
+  { name: 'server', sentence: 'URL of the API server as the job reaches it.' },
+  { name: 'host', sentence: 'Name or address by which the job reaches what the engine publishes.' },
+  { name: 'ports', sentence: 'JSON: each published NodePort with the `host:port` that reaches it.' },
+  { name: 'network', sentence: "The cluster's Docker network." },
+  { name: 'node-image', sentence: 'The node image.' },
+  { name: 'kubernetes-version', sentence: "The cluster's Kubernetes version." },
+] as const satisfies readonly Output[]
+
+export type OutputName = (typeof OUTPUTS)[number]['name']
+export type Outputs = Readonly<Record<OutputName, string>>
+
+/** A published NodePort and where the job reaches it. */
+export interface PublishedPort {
+  readonly node: number
+  readonly protocol: 'TCP' | 'UDP' | 'SCTP'
+  readonly host: string
+  readonly outer: number
+}
+
+/** The output `ports`: `{"30080":"docker:32801"}`; what is not TCP says so in its key. */
+export function portsOutput(ports: readonly PublishedPort[]): string {
+  const key = ({ node, protocol }: PublishedPort): string =>
+    protocol === 'TCP' ? `${node}` : `${node}/${protocol.toLowerCase()}`
+  return JSON.stringify(Object.fromEntries(ports.map(port => [key(port), address(port)])))
+}
+
+/** The variables for later commands: KUBECONFIG, KIND_IN_DIND_NAME and its like, KIND_IN_DIND_PORT_30080. */
+export function variablesOf(outputs: Outputs, ports: readonly PublishedPort[]): Record<string, string> {
+  const variables: Record<string, string> = { KUBECONFIG: outputs.kubeconfig }
+  for (const { name } of OUTPUTS) variables[`KIND_IN_DIND_${name.toUpperCase().replaceAll('-', '_')}`] = outputs[name]
+  for (const port of ports) {
+    const suffix = port.protocol === 'TCP' ? '' : `_${port.protocol}`
+    variables[`KIND_IN_DIND_PORT_${port.node}${suffix}`] = address(port)
+  }
+  return variables
+}
+
+function address({ host, outer }: PublishedPort): string {
+  return host.includes(':') ? `[${host}]:${outer}` : `${host}:${outer}`
+}

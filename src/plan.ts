@@ -1,0 +1,173 @@
+/**
+ * The plan: everything that will be made, by name. It is saved before the first act, so that post can remove what is
+ * there whatever happened in between. Pure, a leaf.
+ */
+import { createHash } from 'node:crypto'
+import type { Identity } from './host/host.ts'
+import type { Options } from './options.ts'
+
+/** The engine as found: how to talk to it and what it said of itself. */
+export interface Engine {
+  /** Its address as DOCKER_HOST names it. */
+  readonly address: string
+  /** The docker CLI's variables for it, a whole set: an absent one is unset. */
+  readonly env: Readonly<Partial<Record<EngineVariable, string>>>
+  /** How it was found, for the log: `DOCKER_HOST`, `the name docker`. */
+  readonly source: string
+  /** True where later commands of the job find it only if its variables are exported. */
+  readonly exported: boolean
+  /** The name or address in a tcp address; undefined for a socket. */
+  readonly hostname: string | undefined
+  /** What the hostname resolves to, IPv4 first; empty for a socket. */
+  readonly addresses: readonly string[]
+  readonly version: string
+  /** As Go names it: amd64, arm64. */
+  readonly architecture: string
+  readonly cpus: number
+  /** Bytes. */
+  readonly memory: number
+  readonly cgroupVersion: string
+  readonly storageDriver: string
+}
+
+export const ENGINE_VARIABLES = ['DOCKER_HOST', 'DOCKER_TLS_VERIFY', 'DOCKER_CERT_PATH', 'DOCKER_CONTEXT'] as const
+export type EngineVariable = (typeof ENGINE_VARIABLES)[number]
+
+export interface Plan {
+  readonly version: 1
+  /** The cluster's name, which is also the name of the use's folder: one use makes one cluster. */
+  readonly cluster: string
+  readonly owner: string
+  readonly job: string
+  /** Random: tells this use from any other of the same name. */
+  readonly use: string
+  /** When anyone may remove the cluster: seconds since 1970, as it stands in the labels. */
+  readonly expiry: number
+  readonly engine: Engine
+  /** An empty volume with the labels: made first, removed last. */
+  readonly record: string
+  readonly network: string
+  readonly labels: Readonly<Record<string, string>>
+  /** The node containers, the first control plane first. */
+  readonly nodes: readonly string[]
+  /** The node image's reference; undefined where kind takes its own. */
+  readonly nodeImage: string | undefined
+  /** This use's folder, mode 0700. All paths below are in it unless the user said otherwise. */
+  readonly folder: string
+  readonly kubeconfig: string
+  /** True where the user chose the path: then the file is removed, its folder not. */
+  readonly kubeconfigIsTheUsers: boolean
+  readonly internalKubeconfig: string
+  readonly keep: boolean
+}
+
+/** The labels of everything that can carry labels. */
+export const LABEL = {
+  cluster: 'kind-in-dind.cluster',
+  job: 'kind-in-dind.job',
+  use: 'kind-in-dind.use',
+  owner: 'kind-in-dind.owner',
+  expiry: 'kind-in-dind.expiry',
+} as const
+
+/** kind labels its nodes with the cluster's name under this key (kind's pkg/cluster/constants). */
+export const KIND_CLUSTER_LABEL = 'io.x-k8s.kind.cluster'
+
+/** How long a cluster may live before anyone may remove it, in milliseconds. */
+const LIFETIME = 6 * 3_600_000
+
+/** kind's limit is 49 with the longest node suffix in a 63 character host name; 40 leaves room for what is named after it. */
+const NAME_LENGTH = 40
+
+/**
+ * Plans one use.
+ *
+ * @param facts.unique random lower-case hexadecimal, at least 8 characters: two plans never share it
+ * @param facts.now milliseconds since 1970
+ * @param facts.folder the folder of the job's uses
+ * @param facts.nodeImage the node image's reference; undefined where kind takes its own
+ */
+export function makePlan(
+  options: Options,
+  engine: Engine,
+  facts: {
+    readonly identity: Identity
+    readonly unique: string
+    readonly now: number
+    readonly folder: string
+    readonly nodeImage: string | undefined
+  },
+): Plan {
+  const cluster = options.name === undefined ? derivedName(facts.identity.label, facts.unique) : validName(options.name)
+  const folder = `${facts.folder}/${cluster}`
+  const expiry = Math.floor((facts.now + LIFETIME) / 1000)
+  const thing = `kind-in-dind-${cluster}`
+  return {
+    version: 1,
+    cluster,
+    owner: facts.identity.owner,
+    job: facts.identity.job,
+    use: facts.unique,
+    expiry,
+    engine,
+    record: thing,
+    network: thing,
+    labels: {
+      [LABEL.cluster]: cluster,
+      [LABEL.job]: facts.identity.job,
+      [LABEL.use]: facts.unique,
+      [LABEL.owner]: facts.identity.owner,
+      [LABEL.expiry]: String(expiry),
+    },
+    nodes: nodeNames(cluster, nodeRoles(options)),
+    nodeImage: facts.nodeImage,
+    folder,
+    kubeconfig: options.kubeconfig ?? `${folder}/kubeconfig`,
+    kubeconfigIsTheUsers: options.kubeconfig !== undefined,
+    internalKubeconfig: `${folder}/kubeconfig-internal`,
+    keep: options.keep,
+  }
+}
+
+/** The roles of the nodes in order, from the config or from `workers`. */
+export function nodeRoles(options: Pick<Options, 'config' | 'workers'>): readonly string[] {
+  const listed = options.config?.nodes
+  if (listed && listed.length > 0) return listed.map(node => node.role ?? 'control-plane')
+  return ['control-plane', ...Array.from({ length: options.workers }, () => 'worker')]
+}
+
+/** The container names that kind gives nodes: the role, and from the second of a role on its number. */
+function nodeNames(cluster: string, roles: readonly string[]): string[] {
+  const count = new Map<string, number>()
+  const nodes = roles.map(role => {
+    const n = (count.get(role) ?? 0) + 1
+    count.set(role, n)
+    return { role, name: `${cluster}-${role}${n === 1 ? '' : n}` }
+  })
+  const isControlPlane = (node: { readonly role: string }): boolean => node.role === 'control-plane'
+  return [...nodes.filter(isControlPlane), ...nodes.filter(node => !isControlPlane(node))].map(node => node.name)
+}
+
+/** A name nobody else has: a readable word and something random. */
+function derivedName(label: string, unique: string): string {
+  const word = validCharacters(label)
+    .slice(0, 24)
+    .replace(/[.-]+$/, '')
+  return `${word || 'kind'}-${unique.slice(0, 8)}`
+}
+
+/** A given name as kind takes it; where it had to change, a hash of what was given keeps two such names apart. */
+export function validName(given: string): string {
+  const valid = validCharacters(given)
+  if (valid === given && given.length <= NAME_LENGTH) return given
+  const hash = createHash('sha256').update(given).digest('hex').slice(0, 6)
+  return `${valid.slice(0, NAME_LENGTH - 7).replace(/[.-]+$/, '')}-${hash}`
+}
+
+/** kind's ^[a-z0-9.-]+$, held to what is also a host name: no dots, no dash at an end. */
+function validCharacters(text: string): string {
+  return text
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-+|-+$/g, '')
+}

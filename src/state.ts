@@ -1,0 +1,37 @@
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import type { ProcessIdentity } from './lib/process.ts'
+import type { Plan } from './plan.ts'
+
+/** What post needs to know of a use: its plan and how far pre came. */
+export interface State {
+  readonly plan: Plan
+  /** `making` until pre has done all; a cancelled or failed pre says so. */
+  readonly stage: 'making' | 'ready' | 'failed' | 'cancelled'
+  /** The process that runs pre, while it runs. */
+  readonly pre?: ProcessIdentity
+}
+
+const file = (folder: string): string => `${folder}/state.json`
+
+/** Writes a use's state, whole or not at all: 0600 in a 0700 folder. */
+export function saveState(state: State): void {
+  const { folder } = state.plan
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  writeFileSync(`${file(folder)}.new`, JSON.stringify(state), { mode: 0o600 })
+  renameSync(`${file(folder)}.new`, file(folder))
+}
+
+/** Reads the state of the use that has this folder; undefined where there is none (pre never began, or post is through). */
+export function loadState(folder: string): State | undefined {
+  try {
+    return JSON.parse(readFileSync(file(folder), 'utf8')) as State
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+/** Removes a use's folder with all that is in it. */
+export function forgetState(folder: string): void {
+  rmSync(folder, { recursive: true, force: true })
+}

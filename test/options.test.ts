@@ -1,0 +1,299 @@
+import { describe, expect, test } from 'vitest'
+import { SCHEMAS, type Schema } from '../scripts/generate.ts'
+import type { Given } from '../src/host/host.ts'
+import { Problem } from '../src/lib/problem.ts'
+import { OPTIONS, type Options } from '../src/options.ts'
+import { parseGiven } from './builders.ts'
+
+const CLUSTER = 'kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\n'
+const SHA256 = 'a'.repeat(64)
+const FILES = {
+  'kind.yaml': `${CLUSTER}nodes:\n- role: control-plane\n`,
+  'empty.yaml': '',
+  'pod.yaml': 'kind: Pod\napiVersion: v1\n',
+  'broken.yaml': 'kind: Cluster\n  nodes: [\n',
+}
+
+test('with nothing given everything has its default', () => {
+  expect(parseGiven({})).toEqual({
+    name: undefined,
+    kindVersion: { kind: 'pinned' },
+    nodeImage: { kind: 'default' },
+    config: undefined,
+    workers: 0,
+    ports: [],
+    images: [],
+    kubectlVersion: { kind: 'cluster' },
+    wait: 300_000,
+    dockerHost: undefined,
+    dockerWait: 60_000,
+    kubeconfig: undefined,
+    keep: false,
+    downloadUrls: {},
+  })
+})
+
+test.each(['', '  ', '\n', null, undefined])('%j is as good as not given', value => {
+  expect(parseGiven(Object.fromEntries(OPTIONS.map(({ name }) => [name, value])))).toEqual(parseGiven({}))
+})
+
+const GOOD: readonly (readonly [option: string, given: Given, parsed: Partial<Options>])[] = [
+  ['name', 'e2e', { name: 'e2e' }],
+  ['name', ' My App! ', { name: 'My App!' }],
+  ['name', 42, { name: '42' }],
+  ['kind-version', 'v0.33.0', { kindVersion: { kind: 'release', version: 'v0.33.0', sha256: undefined } }],
+  ['kind-version', '0.33.0', { kindVersion: { kind: 'release', version: 'v0.33.0', sha256: undefined } }],
+  [
+    'kind-version',
+    'v0.34.0-alpha.1',
+    { kindVersion: { kind: 'release', version: 'v0.34.0-alpha.1', sha256: undefined } },
+  ],
+  [
+    'kind-version',
+    `v0.33.0@sha256:${SHA256}`,
+    { kindVersion: { kind: 'release', version: 'v0.33.0', sha256: SHA256 } },
+  ],
+  ['kind-version', 'latest', { kindVersion: { kind: 'latest' } }],
+  ['kind-version', 'installed', { kindVersion: { kind: 'installed' } }],
+  ['kubernetes-version', '1.34', { nodeImage: { kind: 'version', version: '1.34' } }],
+  ['kubernetes-version', 'v1.34', { nodeImage: { kind: 'version', version: '1.34' } }],
+  ['kubernetes-version', 'v1.34.0', { nodeImage: { kind: 'version', version: '1.34.0' } }],
+  ['kubernetes-version', '1.30', { nodeImage: { kind: 'version', version: '1.30' } }],
+  ['kubernetes-version', 1.34, { nodeImage: { kind: 'version', version: '1.34' } }],
+  ['node-image', 'kindest/node:v1.34.0', { nodeImage: { kind: 'image', reference: 'kindest/node:v1.34.0' } }],
+  [
+    'node-image',
+    `registry.example:5000/a/b_c:1@sha256:${SHA256}`,
+    { nodeImage: { kind: 'image', reference: `registry.example:5000/a/b_c:1@sha256:${SHA256}` } },
+  ],
+  ['workers', 2, { workers: 2 }],
+  ['workers', '2', { workers: 2 }],
+  ['workers', ' 0 ', { workers: 0 }],
+  ['ports', '30080', { ports: [{ node: 30080, outer: undefined, address: undefined, protocol: 'TCP' }] }],
+  ['ports', 30080, { ports: [{ node: 30080, outer: undefined, address: undefined, protocol: 'TCP' }] }],
+  ['ports', '8080:30080', { ports: [{ node: 30080, outer: 8080, address: undefined, protocol: 'TCP' }] }],
+  ['ports', '127.0.0.1:53:30053/udp', { ports: [{ node: 30053, outer: 53, address: '127.0.0.1', protocol: 'UDP' }] }],
+  ['ports', '[::1]:8080:30080/SCTP', { ports: [{ node: 30080, outer: 8080, address: '::1', protocol: 'SCTP' }] }],
+  [
+    'ports',
+    [30080, '8443:30443'],
+    {
+      ports: [
+        { node: 30080, outer: undefined, address: undefined, protocol: 'TCP' },
+        { node: 30443, outer: 8443, address: undefined, protocol: 'TCP' },
+      ],
+    },
+  ],
+  [
+    'ports',
+    '30053/udp,30053/tcp',
+    {
+      ports: [
+        { node: 30053, outer: undefined, address: undefined, protocol: 'UDP' },
+        { node: 30053, outer: undefined, address: undefined, protocol: 'TCP' },
+      ],
+    },
+  ],
+  [
+    'ports',
+    '1,65535',
+    { ports: [1, 65535].map(node => ({ node, outer: undefined, address: undefined, protocol: 'TCP' })) },
+  ],
+  ['images', 'app:ci', { images: ['app:ci'] }],
+  ['images', 'app:ci, web\n\n registry.example/db:1 \napp:ci', { images: ['app:ci', 'web', 'registry.example/db:1'] }],
+  ['images', ['app:ci', 'web,db'], { images: ['app:ci', 'web', 'db'] }],
+  ['kubectl-version', 'v1.34.1', { kubectlVersion: { kind: 'release', version: 'v1.34.1' } }],
+  ['kubectl-version', '1.34.1', { kubectlVersion: { kind: 'release', version: 'v1.34.1' } }],
+  ['kubectl-version', 'skip', { kubectlVersion: { kind: 'skip' } }],
+  ['wait', '90s', { wait: 90_000 }],
+  ['wait', '1h30m', { wait: 5_400_000 }],
+  ['wait', '0', { wait: 0 }],
+  ['wait', 0, { wait: 0 }],
+  ['docker-host', 'tcp://docker:2376', { dockerHost: 'tcp://docker:2376' }],
+  ['docker-host', 'unix:///var/run/docker.sock', { dockerHost: 'unix:///var/run/docker.sock' }],
+  ['docker-wait', '10s', { dockerWait: 10_000 }],
+  ['docker-wait', 0, { dockerWait: 0 }],
+  ['kubeconfig', 'out/kubeconfig', { kubeconfig: 'out/kubeconfig' }],
+  ['keep', true, { keep: true }],
+  ['keep', 'TRUE', { keep: true }],
+  ['keep', 'false', { keep: false }],
+  [
+    'config',
+    'kind.yaml',
+    { config: { kind: 'Cluster', apiVersion: 'kind.x-k8s.io/v1alpha4', nodes: [{ role: 'control-plane' }] } },
+  ],
+  ['config', CLUSTER, { config: { kind: 'Cluster', apiVersion: 'kind.x-k8s.io/v1alpha4' } }],
+  [
+    'config',
+    '{kind: Cluster, apiVersion: kind.x-k8s.io/v1alpha4, future: [1]}',
+    { config: { kind: 'Cluster', apiVersion: 'kind.x-k8s.io/v1alpha4', future: [1] } },
+  ],
+  [
+    'config',
+    { kind: 'Cluster', apiVersion: 'kind.x-k8s.io/v1alpha4' },
+    { config: { kind: 'Cluster', apiVersion: 'kind.x-k8s.io/v1alpha4' } },
+  ],
+  [
+    'download-url',
+    'kind=https://mirror.example/{version}/kind, kubectl=http://mirror.example/{version}/{os}/{arch}/kubectl',
+    {
+      downloadUrls: {
+        kind: 'https://mirror.example/{version}/kind',
+        kubectl: 'http://mirror.example/{version}/{os}/{arch}/kubectl',
+      },
+    },
+  ],
+]
+
+describe('what is right is taken', () => {
+  test.each(GOOD)('%s: %j', (option, given, parsed) => {
+    expect(parseGiven({ [option]: given }, FILES)).toEqual({ ...parseGiven({}), ...parsed })
+  })
+
+  test('every option has an example here', () => {
+    expect([...new Set(GOOD.map(([option]) => option))].sort()).toEqual(OPTIONS.map(({ name }) => name).sort())
+  })
+
+  test.each(GOOD)("and plugin.yml's schema takes it too: %s: %j", (name, given) => {
+    const option = OPTIONS.find(known => known.name === name)
+    expect(option && accepts(SCHEMAS[option.schema], given)).toBe(true)
+  })
+})
+
+describe('what is wrong is refused in one sentence that names the option', () => {
+  test.each<[sentence: string, given: Readonly<Record<string, Given>>]>([
+    // Unknown options.
+    ['imagess: no such option; images is meant?', { imagess: 'app:ci' }],
+    ['kind_version: no such option; kind-version is meant?', { kind_version: 'latest' }],
+    ['frobnicate: no such option', { frobnicate: true }],
+    ['abc: no such option', { abc: '1' }],
+    // Wrong types.
+    ['name: ["a"] is not text', { name: ['a'] }],
+    ['workers: "two" is not a whole number', { workers: 'two' }],
+    ['workers: 1.5 is not a whole number', { workers: 1.5 }],
+    ['workers: true is not a whole number', { workers: true }],
+    ['workers: 31 is not between 0 and 30', { workers: '31' }],
+    ['workers: -1 is not between 0 and 30', { workers: -1 }],
+    ['keep: "yes" is neither true nor false', { keep: 'yes' }],
+    ['keep: 1 is neither true nor false', { keep: 1 }],
+    ['images: {"a":1} is not text', { images: { a: 1 } }],
+    ['images: [["app:ci"]] is not text', { images: [[['app:ci']]] }],
+    ['kubeconfig: 7 is not text', { kubeconfig: 7 }],
+    ['wait: "300" is not a duration; write it with its unit, such as 90s or 5m', { wait: '300' }],
+    ['wait: 300 is not a duration; write it with its unit, such as 90s or 5m', { wait: 300 }],
+    ['docker-wait: "soon" is not a duration; write it with its unit, such as 90s or 5m', { 'docker-wait': 'soon' }],
+    // Versions, and those that YAML made shorter.
+    ['kubernetes-version: 1.3 may be 1.30 read as a number; quote it, such as "1.30"', { 'kubernetes-version': 1.3 }],
+    ['kubernetes-version: 1.3 may be 1.30 read as a number; quote it, such as "1.30"', { 'kubernetes-version': '1.3' }],
+    ['kubernetes-version: "stable" is not a version such as 1.34 or v1.34.0', { 'kubernetes-version': 'stable' }],
+    ['kubernetes-version: "2.10" is not a version such as 1.34 or v1.34.0', { 'kubernetes-version': '2.10' }],
+    ['kind-version: "0.33" is not a kind release such as v0.33.0, nor latest or installed', { 'kind-version': '0.33' }],
+    [
+      'kind-version: "v0.33.0@sha256:ab" is not a kind release such as v0.33.0, nor latest or installed',
+      { 'kind-version': 'v0.33.0@sha256:ab' },
+    ],
+    ['kubectl-version: "1.34" is not a version such as v1.34.0, nor skip', { 'kubectl-version': '1.34' }],
+    [
+      'kubernetes-version, node-image: give one of the two; a node image fixes the Kubernetes version',
+      { 'kubernetes-version': '1.34', 'node-image': 'kindest/node:v1.34.0' },
+    ],
+    // Names.
+    ['name: "---" has nothing in it that a cluster name may have: letters and digits', { name: '---' }],
+    ['name: "äöü" has nothing in it that a cluster name may have: letters and digits', { name: 'äöü' }],
+    // Image references.
+    [
+      'node-image: "Kind Node" is not an image reference such as registry.example/app:ci',
+      { 'node-image': 'Kind Node' },
+    ],
+    ['images: "App:ci" is not an image reference such as registry.example/app:ci', { images: 'web, App:ci' }],
+    ['images: "-v" is not an image reference such as registry.example/app:ci', { images: '-v' }],
+    [
+      'images: "app.tar.gz" is an archive; load it into the engine (docker load) and name the image',
+      { images: 'app.tar.gz' },
+    ],
+    // Ports.
+    ['ports: "65536" has a port that is not between 1 and 65535', { ports: '65536' }],
+    ['ports: "0" has a port that is not between 1 and 65535', { ports: 0 }],
+    ['ports: "70000:30080" has a port that is not between 1 and 65535', { ports: ['30081', '70000:30080'] }],
+    ['ports: "http" is neither a port nor [address:]outer:node[/protocol]', { ports: 'http' }],
+    ['ports: "-1" is neither a port nor [address:]outer:node[/protocol]', { ports: '-1' }],
+    ['ports: "docker:80:30080" is neither a port nor [address:]outer:node[/protocol]', { ports: 'docker:80:30080' }],
+    ['ports: "30080/icmp" has the protocol icmp; there are tcp, udp and sctp', { ports: '30080/icmp' }],
+    ['ports: 30080 is there twice', { ports: '8080:30080,8081:30080' }],
+    // Engines.
+    [
+      'docker-host: "docker:2375" is not an engine\'s address such as tcp://docker:2376 or unix:///var/run/docker.sock',
+      { 'docker-host': 'docker:2375' },
+    ],
+    // Downloads.
+    [
+      'download-url: "https://mirror.example/{version}" is not kind=URL or kubectl=URL',
+      { 'download-url': 'https://mirror.example/{version}' },
+    ],
+    [
+      'download-url: "kind=https://mirror.example/kind" does not say where the {version} goes',
+      { 'download-url': 'kind=https://mirror.example/kind' },
+    ],
+    // Configs.
+    ['config: there is no file "missing.yaml"', { config: 'missing.yaml' }],
+    ['config: "empty.yaml" is not a kind Cluster config', { config: 'empty.yaml' }],
+    [
+      'config: "pod.yaml" is not a kind Cluster config (kind: Cluster, apiVersion: kind.x-k8s.io/v1alpha4) but kind: Pod, apiVersion: v1',
+      { config: 'pod.yaml' },
+    ],
+    ['config: it is not a kind Cluster config', { config: '- a: b' }],
+    [
+      'config: it is not a kind Cluster config (kind: Cluster, apiVersion: kind.x-k8s.io/v1alpha4) but kind: Cluster, apiVersion: v1',
+      { config: { kind: 'Cluster', apiVersion: 'v1' } },
+    ],
+    ['config: it has nodes that are no list', { config: `${CLUSTER}nodes: 3` }],
+    [
+      'workers: the config lists nodes already; add `- role: worker` there instead',
+      { config: 'kind.yaml', workers: 1 },
+    ],
+  ])('%s', (sentence, given) => {
+    expect(refusals(given)).toEqual([sentence])
+  })
+
+  test.each([
+    ['a file', 'broken.yaml', /^config: "broken\.yaml" is not YAML: \S.*\D$/],
+    ['inline', 'kind: Cluster\n  nodes: [', /^config: it is not YAML: \S.*\D$/],
+  ])('a config that is not YAML, in %s, with why', (_, config, sentence) => {
+    expect(refusals({ config })).toEqual([expect.stringMatching(sentence)])
+  })
+
+  test('all at once', () => {
+    const given = {
+      nope: 1,
+      'kubernetes-version': 1.3,
+      workers: -1,
+      name: '!',
+      ports: '0',
+      config: 'missing.yaml',
+      keep: 'maybe',
+    }
+    expect(refusals(given).map(sentence => sentence.split(':')[0])).toEqual(
+      expect.arrayContaining(['nope', 'kubernetes-version', 'workers', 'name', 'ports', 'config', 'keep']),
+    )
+    expect(refusals(given)).toHaveLength(7)
+  })
+})
+
+/** The sentences with which these options are refused. */
+function refusals(given: Readonly<Record<string, Given>>): string[] {
+  try {
+    parseGiven(given, FILES)
+  } catch (thrown) {
+    expect(thrown).toBeInstanceOf(Problem)
+    return (thrown as Problem).message.split('\n')
+  }
+  return []
+}
+
+/** A JSON schema validator for as much of it as plugin.yml uses. */
+function accepts({ type, items }: Schema, value: Given): boolean {
+  const types = typeof type === 'string' ? [type] : type
+  if (Array.isArray(value))
+    return types.includes('array') && value.every(item => items !== undefined && accepts(items, item))
+  return types.includes(typeof value) || (types.includes('integer') && Number.isInteger(value))
+}
