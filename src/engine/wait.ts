@@ -1,0 +1,92 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { formatDuration } from '../lib/duration.ts'
+import { Problem } from '../lib/problem.ts'
+import type { Engine } from '../plan.ts'
+import { ask, certificatePath, type Endpoint, hostPort, type Refusal } from './ask.ts'
+
+/** What we read of the engine's GET /info. */
+interface Info {
+  readonly ServerVersion: string
+  readonly Architecture: string
+  readonly NCPU: number
+  readonly MemTotal: number
+  readonly CgroupVersion?: string
+  readonly Driver: string
+}
+
+/** How long to leave the engine alone between two questions, in milliseconds. */
+const PAUSE = 200
+
+/**
+ * Waits until one of the endpoints answers, its certificates included.
+ *
+ * @param limit milliseconds
+ * @param resolve the addresses of a name, IPv4 first
+ * @throws Problem at once where waiting cannot help, else at the limit; it names each endpoint and what was met there
+ */
+export async function waitForEngine(
+  endpoints: readonly Endpoint[],
+  limit: number,
+  world: {
+    readonly resolve: (name: string) => Promise<readonly string[]>
+    readonly signal: AbortSignal
+    readonly info: (message: string) => void
+    readonly debug: (message: string) => void
+  },
+): Promise<Engine> {
+  const started = performance.now()
+  let saidWaiting = false
+  for (;;) {
+    const refusals: [Endpoint, Refusal][] = []
+    for (const endpoint of endpoints) {
+      const answer = await ask<Info>(endpoint, '/info')
+      if (answer.ok) return engineOf(endpoint, answer.value, world.resolve)
+      world.debug(`${endpoint.address} ${answer.refusal.met}`)
+      refusals.push([endpoint, answer.refusal])
+    }
+    const hopeless = refusals.every(([, refusal]) => !refusal.wait)
+    if (hopeless || performance.now() - started >= limit) throw notThere(refusals, hopeless ? undefined : limit)
+    if (!saidWaiting) {
+      world.info(`Waiting for the engine: ${refusals.map(([{ address }, { met }]) => `${address} ${met}`).join('; ')}`)
+      saidWaiting = true
+    }
+    await sleep(PAUSE, undefined, { signal: world.signal })
+  }
+}
+
+function notThere(refusals: readonly [Endpoint, Refusal][], limit: number | undefined): Problem {
+  const found = refusals.map(([endpoint, refusal]) => {
+    const where = endpoint.source === 'docker-host' ? 'docker-host' : `found by ${endpoint.source}`
+    return `${endpoint.address} (${where}) ${refusal.met}: ${refusal.advice}`
+  })
+  const waited = limit === undefined ? '' : ` after ${formatDuration(limit)} (docker-wait)`
+  return new Problem(`no Docker engine answers${waited}: ${found.join('; ')}`)
+}
+
+async function engineOf(
+  endpoint: Endpoint,
+  info: Info,
+  resolve: (name: string) => Promise<readonly string[]>,
+): Promise<Engine> {
+  const hostname = hostPort(endpoint.address, certificatePath(endpoint) !== undefined)?.host
+  return {
+    address: endpoint.address,
+    env: endpoint.env,
+    source: endpoint.source,
+    exported: endpoint.exported,
+    hostname,
+    addresses: hostname === undefined ? [] : await resolve(hostname),
+    version: info.ServerVersion,
+    architecture: goArchitecture(info.Architecture),
+    cpus: info.NCPU,
+    memory: info.MemTotal,
+    cgroupVersion: info.CgroupVersion ?? '1',
+    storageDriver: info.Driver,
+  }
+}
+
+/** The engine reports the kernel's names, images carry Go's. */
+function goArchitecture(machine: string): string {
+  const names: Readonly<Record<string, string>> = { x86_64: 'amd64', aarch64: 'arm64', armv7l: 'arm' }
+  return names[machine] ?? machine
+}
