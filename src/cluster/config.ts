@@ -1,0 +1,83 @@
+import { Problem } from '../lib/problem.ts'
+import type { KindConfig, KindNode, Options, PortMapping } from '../options.ts'
+import { nodeRoles } from '../plan.ts'
+
+/** kubeadm's API versions that kind writes for the Kubernetes it supports (its pkg/cluster/internal/kubeadm/config.go). */
+const KUBEADM_VERSIONS = ['v1beta3', 'v1beta4'] as const
+
+/** What the place where the engine runs asks of the config. */
+export interface Place {
+  /** The engine's address on which ports are published. */
+  readonly listenAddress: string
+  /** The names and addresses that the API server's certificate must hold. */
+  readonly names: readonly string[]
+  /** True where the engine is reached over tcp. */
+  readonly remote: boolean
+}
+
+/**
+ * Merges the user's kind config with what this program needs. What the user says stands.
+ *
+ * @returns a kind Cluster config; JSON, which kind reads as the YAML that it is
+ * @throws Problem where the two cannot go together
+ */
+export function kindConfig(options: Pick<Options, 'config' | 'workers' | 'ports'>, place: Place): KindConfig {
+  const given = options.config ?? {}
+  const controlPlanes = nodeRoles(options).filter(role => role === 'control-plane').length
+  if (controlPlanes > 1 && place.remote) {
+    throw new Problem(
+      `config: ${controlPlanes} control planes need an engine on this machine; kind picks the load balancer's port here, not on a remote engine`,
+    )
+  }
+  const networking = { ipFamily: 'ipv4', apiServerAddress: place.listenAddress, apiServerPort: -1, ...given.networking }
+  if (controlPlanes > 1 && given.networking?.['apiServerPort'] === undefined) networking.apiServerPort = 0
+  return {
+    kind: 'Cluster',
+    apiVersion: 'kind.x-k8s.io/v1alpha4',
+    ...given,
+    networking,
+    nodes: nodes(options, place.listenAddress),
+    kubeadmConfigPatchesJSON6902: [
+      ...((given['kubeadmConfigPatchesJSON6902'] as readonly unknown[] | undefined) ?? []),
+      ...KUBEADM_VERSIONS.map(version => certificateNames(version, networking.apiServerAddress, place.names)),
+    ],
+  }
+}
+
+/**
+ * Adds names to the API server's certificate. A JSON patch, since a merge patch would replace kind's own names or the
+ * user's; one for each API version, since such a patch matches one version alone and is passed over elsewhere.
+ */
+function certificateNames(version: string, address: string, names: readonly string[]): object {
+  const all = [...new Set(['localhost', '127.0.0.1', address, ...names])]
+  return {
+    group: 'kubeadm.k8s.io',
+    version,
+    kind: 'ClusterConfiguration',
+    patch: JSON.stringify(all.map(value => ({ op: 'add', path: '/apiServer/certSANs/-', value }))),
+  }
+}
+
+/** The nodes as the user listed them, or one control plane and the workers; the first control plane gets the ports. */
+function nodes(options: Pick<Options, 'config' | 'workers' | 'ports'>, listenAddress: string): KindNode[] {
+  const listed = options.config?.nodes
+  const all: readonly KindNode[] =
+    listed && listed.length > 0 ? listed : nodeRoles(options).map((role): KindNode => ({ role }))
+  const first = all.findIndex(node => (node.role ?? 'control-plane') === 'control-plane')
+  return all.map((node, index) => {
+    if (index !== first || options.ports.length === 0) return node
+    const own = node.extraPortMappings ?? []
+    const added = options.ports.filter(port => !own.some(mapping => mapping['containerPort'] === port.node))
+    return { ...node, extraPortMappings: [...own, ...added.map(port => portMapping(port, listenAddress))] }
+  })
+}
+
+/** In kind's config 0 means "kind picks, on its own machine"; -1 means "the engine picks". */
+function portMapping(port: PortMapping, listenAddress: string): Record<string, unknown> {
+  return {
+    containerPort: port.node,
+    hostPort: port.outer ?? -1,
+    listenAddress: port.address ?? listenAddress,
+    protocol: port.protocol,
+  }
+}

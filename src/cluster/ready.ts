@@ -1,0 +1,197 @@
+/** When the cluster is ready: watched, not polled, with one deadline. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  CoreV1Api,
+  type CoreV1Event,
+  type KubeConfig,
+  type V1Deployment,
+  type V1Node,
+  type V1Pod,
+  type V1ServiceAccount,
+  VersionApi,
+  Watch,
+} from '@kubernetes/client-node'
+import { formatDuration } from '../lib/duration.ts'
+import { messageOf, Problem } from '../lib/problem.ts'
+
+/** One thing that must be, and where to watch for it. */
+interface Condition {
+  readonly what: string
+  readonly path: string
+  readonly query: Readonly<Record<string, string>>
+  /** True when an object that was seen fulfils it. */
+  readonly met: (seen: ReadonlyMap<string, unknown>) => boolean
+}
+
+const isReady = (node: V1Node): boolean =>
+  node.status?.conditions?.some(condition => condition.type === 'Ready' && condition.status === 'True') ?? false
+
+function conditions(nodes: readonly string[]): Condition[] {
+  return [
+    {
+      what: nodes.length === 1 ? 'the node' : `${nodes.length} nodes`,
+      path: '/api/v1/nodes',
+      query: {},
+      met: seen => nodes.every(name => seen.has(name) && isReady(seen.get(name) as V1Node)),
+    },
+    {
+      what: 'CoreDNS',
+      path: '/apis/apps/v1/namespaces/kube-system/deployments',
+      query: { fieldSelector: 'metadata.name=coredns' },
+      met: seen => {
+        const coredns = seen.get('coredns') as V1Deployment | undefined
+        return coredns !== undefined && (coredns.status?.availableReplicas ?? 0) >= (coredns.spec?.replicas ?? 1)
+      },
+    },
+    {
+      what: 'the default service account',
+      path: '/api/v1/namespaces/default/serviceaccounts',
+      query: { fieldSelector: 'metadata.name=default' },
+      met: seen => (seen.get('default') as V1ServiceAccount | undefined) !== undefined,
+    },
+  ]
+}
+
+/**
+ * Waits until every node, CoreDNS and the default service account are ready.
+ *
+ * @param nodes the nodes' names
+ * @param limit milliseconds, for all of it
+ * @throws Problem at the limit, which says which node and pod were not ready and what their last events were
+ */
+export async function waitUntilReady(
+  kubeconfig: KubeConfig,
+  nodes: readonly string[],
+  limit: number,
+  world: {
+    readonly signal: AbortSignal
+    readonly info: (message: string) => void
+    readonly debug: (message: string) => void
+  },
+): Promise<void> {
+  const started = performance.now()
+  const deadline = AbortSignal.timeout(limit)
+  const signal = AbortSignal.any([world.signal, deadline])
+  try {
+    await Promise.all(
+      conditions(nodes).map(async condition => {
+        await watchUntil(kubeconfig, condition, signal, world.debug)
+        world.info(`${condition.what} ready after ${formatDuration(performance.now() - started)}`)
+      }),
+    )
+  } catch (error) {
+    if (world.signal.aborted || !deadline.aborted) throw error
+    const held = await whatHeldItUp(kubeconfig, nodes).catch(why => [
+      `the API server does not say why: ${messageOf(why)}`,
+    ])
+    throw new Problem(
+      `the cluster was not ready within ${formatDuration(limit)} (wait):\n${held.map(line => `  ${line}`).join('\n')}`,
+    )
+  }
+}
+
+/** Watches until the condition is met. A watch without a resource version begins with what is there. */
+async function watchUntil(
+  kubeconfig: KubeConfig,
+  condition: Condition,
+  signal: AbortSignal,
+  debug: (message: string) => void,
+): Promise<void> {
+  for (;;) {
+    signal.throwIfAborted()
+    const met = await watchOnce(kubeconfig, condition, signal).catch(error => {
+      if (signal.aborted) throw error
+      debug(`watching ${condition.path}: ${messageOf(error)}`)
+      return false
+    })
+    if (met) return
+    // The server ends watches now and then; one that is refused must not become a busy loop.
+    await sleep(200, undefined, { signal })
+  }
+}
+
+async function watchOnce(kubeconfig: KubeConfig, condition: Condition, signal: AbortSignal): Promise<boolean> {
+  const seen = new Map<string, unknown>()
+  return new Promise<boolean>((resolve, reject) => {
+    let controller: AbortController | undefined
+    const finish = (settle: () => void): void => {
+      signal.removeEventListener('abort', onAbort)
+      settle()
+      controller?.abort()
+    }
+    const onAbort = (): void => finish(() => reject(signal.reason))
+    signal.addEventListener('abort', onAbort, { once: true })
+    new Watch(kubeconfig)
+      .watch(
+        condition.path,
+        condition.query,
+        (phase, object: { metadata?: { name?: string } }) => {
+          const name = object.metadata?.name
+          if (name === undefined) return
+          if (phase === 'DELETED') seen.delete(name)
+          else seen.set(name, object)
+          if (condition.met(seen)) finish(() => resolve(true))
+        },
+        error => finish(() => (error ? reject(error) : resolve(false))),
+      )
+      .then(
+        opened => {
+          controller = opened
+          if (signal.aborted) opened.abort()
+        },
+        error => finish(() => reject(error)),
+      )
+  })
+}
+
+/** A line for each node and system pod that is not ready, with the reason the cluster gives. */
+async function whatHeldItUp(kubeconfig: KubeConfig, nodes: readonly string[]): Promise<string[]> {
+  const api = kubeconfig.makeApiClient(CoreV1Api)
+  const [seen, pods, events] = await Promise.all([
+    api.listNode(),
+    api.listNamespacedPod({ namespace: 'kube-system' }),
+    api.listNamespacedEvent({ namespace: 'kube-system' }),
+  ])
+  const lines = nodes.flatMap(name => {
+    const node = seen.items.find(item => item.metadata?.name === name)
+    if (!node) return [`node ${name}: has not registered`]
+    if (isReady(node)) return []
+    const ready = node.status?.conditions?.find(condition => condition.type === 'Ready')
+    return [`node ${name}: ${ready?.message ?? 'has not reported yet'}`]
+  })
+  return [
+    ...lines,
+    ...pods.items.filter(isNotReady).map(pod => `pod ${pod.metadata?.name}: ${podReason(pod, events.items)}`),
+  ]
+}
+
+const isNotReady = (pod: V1Pod): boolean =>
+  !pod.status?.conditions?.some(condition => condition.type === 'Ready' && condition.status === 'True')
+
+function podReason(pod: V1Pod, events: readonly CoreV1Event[]): string {
+  const waiting = pod.status?.containerStatuses?.find(status => status.state?.waiting)?.state?.waiting
+  const last = events
+    .filter(event => event.involvedObject.uid === pod.metadata?.uid)
+    .sort((a, b) => Number(a.lastTimestamp ?? 0) - Number(b.lastTimestamp ?? 0))
+    .at(-1)
+  const parts = [waiting?.reason ?? pod.status?.phase, waiting?.message, last && `${last.reason}: ${last.message}`]
+  return parts.filter(part => part !== undefined && part !== '').join('; ')
+}
+
+/**
+ * Deletes kubeadm's bootstrap token, which is the same on every kind cluster and would let anyone who reaches the API
+ * server join a node. Every node has joined by then. (kind's pkg/cluster/internal/kubeadm/const.go.)
+ */
+export async function deleteBootstrapToken(kubeconfig: KubeConfig): Promise<void> {
+  await kubeconfig
+    .makeApiClient(CoreV1Api)
+    .deleteNamespacedSecret({ name: 'bootstrap-token-abcdef', namespace: 'kube-system' })
+    .catch((error: { code?: number }) => {
+      if (error.code !== 404) throw error
+    })
+}
+
+/** The Kubernetes version that the API server says it has, such as v1.34.0. */
+export async function kubernetesVersion(kubeconfig: KubeConfig): Promise<string> {
+  return (await kubeconfig.makeApiClient(VersionApi).getCode()).gitVersion
+}
