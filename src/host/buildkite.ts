@@ -1,0 +1,152 @@
+import { createHash } from 'node:crypto'
+import { appendFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { messageOf, Problem } from '../lib/problem.ts'
+import type { Runner } from '../lib/run.ts'
+import { debugIsOn } from './debug.ts'
+import { exportLines, exportPathLine } from './exports.ts'
+import { privateFolder, temporaryFolder } from './folder.ts'
+import type { Environment, Given, Host, Identity } from './host.ts'
+import { rememberedFile, rememberedUses, rememberUse } from './remembered.ts'
+import { timed } from './timed.ts'
+import { setToolFolders } from './tool-folders.ts'
+
+/** How long the agent's own commands may take, in milliseconds: they are extras, and a cancelled job has seconds. */
+const AGENT_TIMEOUT = 5000
+
+/**
+ * Buildkite's agent, which runs this through hooks/pre-command and hooks/pre-exit.
+ *
+ * @param env process.env itself: @actions/tool-cache reads what is set in it
+ * @param run runs buildkite-agent
+ * @param print writes one line to the job's log
+ */
+export function createBuildkiteHost(
+  env: Record<string, string | undefined>,
+  run: Runner,
+  print: (line: string) => void,
+): Host {
+  const jobId = buildkiteJob(env)
+  const folder = jobFolder(env, jobId)
+  setToolFolders(env, folder)
+  const remembered = rememberedFile(folder, configurationKey(env))
+  const debug = (message: string): void => {
+    if (debugIsOn(env)) print(message)
+  }
+  const append = (lines: string): void => {
+    const file = env['KIND_IN_DIND_EXPORTS']
+    if (!file)
+      throw new Problem('KIND_IN_DIND_EXPORTS is not set: hooks/pre-command sets it to the file that it sources')
+    appendFileSync(file, lines)
+  }
+  const agent = async (args: readonly string[], input: string): Promise<void> => {
+    try {
+      await run.run(['buildkite-agent', ...args], { input, timeout: AGENT_TIMEOUT })
+    } catch (error) {
+      debug(messageOf(error))
+    }
+  }
+
+  return {
+    name: 'buildkite',
+    env,
+    identity: buildkiteIdentity(env),
+    folder,
+    given: () => {
+      const configuration = env['BUILDKITE_PLUGIN_CONFIGURATION']
+      if (configuration === undefined) {
+        warning(
+          'The agent handed no plugin configuration over, so the defaults are used. It drops the whole configuration when a value in it is null: remove that value.',
+        )
+      }
+      return pluginConfiguration(configuration)
+    },
+    group: (title, work) => {
+      print(`--- ${title}`)
+      return timed(title, work, print)
+    },
+    info: print,
+    debug,
+    warning,
+    // Opens the group in which it happened: https://buildkite.com/docs/pipelines/managing-log-output
+    error: message => print(`^^^ +++\nError: ${message}`),
+    // Only newer agents know `redactor`; for the others it is a debug line.
+    mask: secret => void agent(['redactor', 'add'], secret),
+    remember: async use => {
+      rememberUse(remembered, use)
+      // Another hook of the job may change TMPDIR; pre-exit must look where pre-command was.
+      append(exportLines({ KIND_IN_DIND_FOLDER: folder }))
+    },
+    uses: async () => rememberedUses(remembered),
+    exportVariables: async variables => append(exportLines(variables)),
+    setOutputs: async () => {
+      // The exported KIND_IN_DIND_* variables are all that a later command of the job can read.
+    },
+    addPath: async path => append(exportPathLine(path)),
+    reportFailure: (title, message) =>
+      agent(['annotate', '--style', 'error', '--context', `kind-in-dind-${jobId}`], failureMarkdown(title, message)),
+  }
+
+  function warning(message: string): void {
+    print(`Warning: ${message}`)
+  }
+}
+
+/**
+ * The plugin's configuration as the pipeline's YAML had it.
+ *
+ * @param json BUILDKITE_PLUGIN_CONFIGURATION; undefined where the agent did not set it, which it does for a whole plugin
+ * when there is a null anywhere in its configuration (walkConfigValues in the agent's agent/plugin/plugin.go)
+ * @throws Problem where it is not a JSON object
+ */
+export function pluginConfiguration(json: string | undefined): Record<string, Given> {
+  if (json === undefined || json.trim() === '') return {}
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(json)
+  } catch (error) {
+    throw new Problem(`BUILDKITE_PLUGIN_CONFIGURATION is not JSON: ${messageOf(error)}`)
+  }
+  // A plugin that is named and given nothing.
+  if (parsed === null) return {}
+  if (typeof parsed !== 'object' || Array.isArray(parsed)) {
+    throw new Problem(`the plugin's configuration is not a mapping of options but ${json}; write one option a line`)
+  }
+  return parsed as Record<string, Given>
+}
+
+/** Agents of one name on one machine share a checkout already, so name and machine tell owners apart. */
+export function buildkiteIdentity(env: Environment): Identity {
+  return {
+    owner: `${env['BUILDKITE_AGENT_NAME'] || env['BUILDKITE_AGENT_ID'] || 'agent'}@${hostname()}`,
+    job: `${buildkiteJob(env)}/${env['BUILDKITE_RETRY_COUNT'] || '0'}`,
+    label: env['BUILDKITE_PIPELINE_SLUG'] || 'buildkite',
+  }
+}
+
+/** The body of the annotation. The fence is longer than any in the message, so that the message cannot end it. */
+export function failureMarkdown(title: string, message: string): string {
+  const longest = Math.max(2, ...[...message.matchAll(/`+/g)].map(([ticks]) => ticks.length))
+  const fence = '`'.repeat(longest + 1)
+  return `**${title}**\n\n${fence}\n${message}\n${fence}\n`
+}
+
+function buildkiteJob(env: Environment): string {
+  return (env['BUILDKITE_JOB_ID'] || 'job').replace(/[^A-Za-z0-9-]/g, '-')
+}
+
+function jobFolder(env: Environment, jobId: string): string {
+  const known = env['KIND_IN_DIND_FOLDER']
+  // Not where a job of another agent started this one and its variables came along.
+  if (known?.endsWith(`/${jobId}`)) return privateFolder(known)
+  return privateFolder(join(temporaryFolder(), jobId))
+}
+
+/** The hooks run once for each time that the plugin is listed; its configuration is all that tells these apart. */
+function configurationKey(env: Environment): string {
+  return createHash('sha256')
+    .update(env['BUILDKITE_PLUGIN_CONFIGURATION'] ?? '')
+    .digest('hex')
+    .slice(0, 12)
+}

@@ -1,0 +1,130 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import * as core from '@actions/core'
+import { Problem } from '../lib/problem.ts'
+import { debugIsOn } from './debug.ts'
+import { firstPrivateFolder, temporaryFolder } from './folder.ts'
+import type { Environment, Given, Host, Identity } from './host.ts'
+import { rememberedFile, rememberedUses, rememberUse } from './remembered.ts'
+import { timed } from './timed.ts'
+import { setToolFolders } from './tool-folders.ts'
+
+/**
+ * GitHub's runner, and act, which plays it.
+ *
+ * @param env process.env itself: @actions/core reads and changes it
+ */
+export function createGitHubHost(env: Record<string, string | undefined>): Host {
+  const jobKey = jobKeyOf(env)
+  const temp = env['RUNNER_TEMP']
+  const folder = firstPrivateFolder([
+    temp ? join(temp, 'kind-in-dind') : undefined,
+    () => join(temporaryFolder(), jobKey),
+  ])
+  setToolFolders(env, folder)
+  const remembered = rememberedFile(folder, `${jobKey}-${env['GITHUB_ACTION'] ?? ''}`)
+  const uses: string[] = []
+
+  return {
+    name: 'github',
+    env,
+    identity: gitHubIdentity(env, uniqueOfJob(join(folder, `.job-${jobKey}`))),
+    folder,
+    given: () => gitHubInputs(env),
+    group: async (title, work) => {
+      core.startGroup(title)
+      let closing = ''
+      try {
+        return await timed(title, work, line => {
+          closing = line
+        })
+      } finally {
+        core.info(closing)
+        core.endGroup()
+      }
+    },
+    info: message => core.info(message),
+    debug: message => {
+      if (core.isDebug()) core.debug(message)
+      else if (debugIsOn(env)) core.info(message)
+    },
+    warning: message => core.warning(message),
+    error: message => core.error(message),
+    mask: secret => core.setSecret(secret),
+    remember: async use => {
+      uses.push(use)
+      rememberUse(remembered, use)
+      core.saveState('uses', JSON.stringify(uses))
+    },
+    // Each step that uses the action has state of its own. The file holds the same, should the runner have lost it.
+    uses: async () => [...new Set([...savedUses(core.getState('uses')).reverse(), ...rememberedUses(remembered)])],
+    exportVariables: async variables => {
+      for (const [name, value] of Object.entries(variables)) core.exportVariable(name, value)
+    },
+    setOutputs: async outputs => {
+      for (const [name, value] of Object.entries(outputs)) core.setOutput(name, value)
+    },
+    addPath: async path => core.addPath(path),
+    reportFailure: async () => {
+      // error() made the annotation already.
+    },
+  }
+}
+
+/**
+ * The step's inputs by option name. The runner hands an input over as INPUT_NAME: upper case, blanks as underscores,
+ * dashes as they are; it only warns of inputs that action.yml does not know, so these are here too, for `parse` to refuse.
+ */
+export function gitHubInputs(env: Environment): Record<string, Given> {
+  const given: Record<string, Given> = {}
+  for (const [variable, value] of Object.entries(env)) {
+    if (!variable.startsWith('INPUT_')) continue
+    // An input that is declared and not given arrives as an empty text.
+    given[variable.slice('INPUT_'.length).toLowerCase()] = value?.trim() || undefined
+  }
+  return given
+}
+
+/**
+ * @param unique random and this job's own: the cells of a matrix share all that GITHUB_* variables say
+ */
+export function gitHubIdentity(env: Environment, unique: string): Identity {
+  const repository = env['GITHUB_REPOSITORY'] ?? 'repository'
+  const job = ['GITHUB_RUN_ID', 'GITHUB_RUN_ATTEMPT', 'GITHUB_JOB'].map(name => env[name] ?? '0')
+  // A runner runs one job at a time, act several at once: without a runner's name the owner is the job alone.
+  const runner = env['ACT'] === 'true' ? undefined : env['RUNNER_NAME']
+  return {
+    owner: `${runner || unique}@${hostname()}`,
+    job: [repository, ...job, unique].join('/'),
+    label: repository.split('/').at(-1) ?? repository,
+  }
+}
+
+/** What GITHUB_* variables tell apart, short enough for a file's name. */
+function jobKeyOf(env: Environment): string {
+  const parts = ['GITHUB_REPOSITORY', 'GITHUB_RUN_ID', 'GITHUB_RUN_ATTEMPT', 'GITHUB_JOB'].map(name => env[name] ?? '')
+  return createHash('sha256').update(parts.join('\n')).digest('hex').slice(0, 12)
+}
+
+/**
+ * A random text that every step of this job sees alike: the first writes it into the job's folder. RUNNER_TRACKING_ID
+ * would do for jobs on a machine, but a container job does not get it.
+ */
+function uniqueOfJob(file: string): string {
+  try {
+    writeFileSync(file, randomBytes(4).toString('hex'), { flag: 'wx', mode: 0o600 })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
+  const unique = readFileSync(file, 'utf8')
+  if (!/^[0-9a-f]{8}$/.test(unique)) throw new Problem(`${file} is damaged; remove it`)
+  return unique
+}
+
+function savedUses(state: string): string[] {
+  if (state === '') return []
+  const uses: unknown = JSON.parse(state)
+  return Array.isArray(uses) ? uses.filter(use => typeof use === 'string') : []
+}

@@ -1,0 +1,57 @@
+import type { Runner } from '../lib/run.ts'
+import { createBuildkiteHost } from './buildkite.ts'
+import { readCommandLine, usage } from './command-line.ts'
+import { createGitHubHost } from './github.ts'
+import type { Environment, Host } from './host.ts'
+import { createTerminalHost } from './terminal.ts'
+
+/** How the program was started: by what runs before or after a job's commands, or from a command line. */
+export type Entry = 'pre' | 'post' | 'cli'
+
+export type Opened =
+  | { readonly verb: 'pre' | 'post'; readonly host: Host }
+  | { readonly verb: 'help'; readonly usage: string }
+
+/**
+ * Finds out which host this is and makes it.
+ *
+ * @param env process.env itself
+ * @param argv the words after the program's name; only a command line has any
+ * @param run runs the host's own commands; a cancelled job does not end these
+ * @throws Problem where the command line makes no sense or there is no place for the job's folder
+ */
+export function openHost(
+  entry: Entry,
+  env: Record<string, string | undefined>,
+  argv: readonly string[],
+  run: Runner,
+): Opened {
+  const toStdout = (line: string): void => void process.stdout.write(`${line}\n`)
+  const toStderr = (line: string): void => void process.stderr.write(`${line}\n`)
+  if (entry === 'cli') {
+    const command = readCommandLine(argv)
+    if (command.verb === 'help') return { verb: 'help', usage: usage() }
+    const host = createTerminalHost(env, command, toStderr, text => void process.stdout.write(text))
+    return { verb: command.verb === 'up' ? 'pre' : 'post', host }
+  }
+  switch (hostName(env)) {
+    case 'github':
+      return { verb: entry, host: createGitHubHost(env) }
+    case 'buildkite':
+      return { verb: entry, host: createBuildkiteHost(env, run, toStdout) }
+    case 'terminal': {
+      const command = { verb: entry === 'pre' ? 'up' : 'down', given: {} } as const
+      return { verb: entry, host: createTerminalHost(env, command, toStderr, text => void process.stdout.write(text)) }
+    }
+  }
+}
+
+/**
+ * Which host started a job's entry. The hooks say it themselves (KIND_IN_DIND_CI), since a Buildkite agent may run
+ * in a job of GitHub's, as in tests, and then all of GitHub's variables are there too.
+ */
+export function hostName(env: Environment): Host['name'] {
+  if (env['KIND_IN_DIND_CI'] === 'buildkite') return 'buildkite'
+  if (env['GITHUB_ACTIONS'] === 'true') return 'github'
+  return env['BUILDKITE'] === 'true' ? 'buildkite' : 'terminal'
+}

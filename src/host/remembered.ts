@@ -1,0 +1,67 @@
+import { appendFileSync, existsSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** What a file of remembered uses is called. The dot keeps it apart from the uses' own folders, whose names have none. */
+const PREFIX = '.uses'
+
+const DOWNLOADS = '.download-'
+
+/** Where a process downloads to, if the host has no folder for it. A process that is killed leaves what is in it. */
+export function downloadFolder(folder: string, pid = process.pid): string {
+  return join(folder, `${DOWNLOADS}${pid}`)
+}
+
+/** @param key tells one list of uses from another in the same folder; empty for the only one */
+export function rememberedFile(folder: string, key = ''): string {
+  return join(folder, key === '' ? PREFIX : `${PREFIX}-${key.replace(/[^A-Za-z0-9_-]/g, '_')}`)
+}
+
+/** Notes a use at once and for good: a kill right afterwards does not lose it. */
+export function rememberUse(file: string, use: string): void {
+  appendFileSync(file, `${use}\n`, { mode: 0o600 })
+}
+
+/** The remembered uses, the latest first, each once; none where nothing was remembered. */
+export function rememberedUses(file: string): string[] {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
+  }
+  const uses = text.split('\n').filter(line => line !== '')
+  return [...new Set(uses.reverse())]
+}
+
+/**
+ * Removes what no process downloads any more, forgets the uses that have no folder any more, and removes the job's folder
+ * when nothing is left in it. Never throws: it is called when all that matters is done.
+ */
+export function tidyFolder(folder: string): void {
+  try {
+    for (const name of readdirSync(folder)) {
+      if (name.startsWith(DOWNLOADS) && !runsElsewhere(Number(name.slice(DOWNLOADS.length)))) {
+        rmSync(join(folder, name), { recursive: true })
+      }
+      if (name !== PREFIX && !name.startsWith(`${PREFIX}-`)) continue
+      const file = join(folder, name)
+      const left = rememberedUses(file).filter(use => existsSync(join(folder, use)))
+      if (left.length === 0) rmSync(file, { force: true })
+      else writeFileSync(file, `${left.reverse().join('\n')}\n`, { mode: 0o600 })
+    }
+    rmdirSync(folder)
+  } catch {
+    // Gone already, or something is still in it.
+  }
+}
+
+function runsElsewhere(pid: number): boolean {
+  if (pid === process.pid) return false
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH'
+  }
+}

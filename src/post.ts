@@ -1,0 +1,35 @@
+/** What happens after the job's commands, in this order. It runs once or five times with the same result. */
+import { rmSync } from 'node:fs'
+import { removeCluster } from './cluster/remove.ts'
+import { dockerAt } from './engine/docker.ts'
+import { endProcess } from './lib/process.ts'
+import { forgetState, loadState } from './state.ts'
+import type { World } from './world.ts'
+
+/** Takes down what this job's uses made, whatever became of them. A use that cannot be removed does not keep the others. */
+export async function post(world: World): Promise<void> {
+  const uses = await world.host.uses()
+  if (uses.length === 0) world.host.info('There is no cluster to remove.')
+  const results = await Promise.allSettled(uses.map(use => removeUse(world, `${world.host.folder}/${use}`)))
+  for (const result of results) if (result.status === 'rejected') throw result.reason
+}
+
+/** How long a pre that still runs may take to end by itself, in milliseconds; it is gone within a second of a signal. */
+const PATIENCE = 1500
+
+async function removeUse(world: World, folder: string): Promise<void> {
+  const state = loadState(folder)
+  if (state === undefined) return world.host.info('Nothing was made, or all was removed before.')
+  const { plan } = state
+  // On a terminal somebody asks for the removal.
+  if (plan.keep && world.host.name !== 'terminal')
+    return world.host.warning(`keep: the cluster ${plan.cluster} stays up at ${plan.engine.address}`)
+  await world.host.group(`Remove the cluster ${plan.cluster}`, async () => {
+    if (state.pre && (await endProcess(state.pre, PATIENCE)))
+      world.host.info('Ended the start of the cluster, which was still under way')
+    const removed = await removeCluster(dockerAt(plan.engine, world.run), plan)
+    world.host.info(removed === undefined ? `${plan.cluster}: nothing is on the engine` : `Removed ${removed}`)
+    if (plan.kubeconfigIsTheUsers) rmSync(plan.kubeconfig, { force: true })
+    forgetState(folder)
+  })
+}

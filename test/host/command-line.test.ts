@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest'
+import { readCommandLine, usage } from '../../src/host/command-line.ts'
+import { OPTIONS, parse } from '../../src/options.ts'
+
+const given = (line: string): unknown => readCommandLine(line.split(' ')).given
+const refused = (line: string): (() => unknown) => {
+  return () => parse(readCommandLine(line.split(' ')).given, () => undefined)
+}
+
+test.each([
+  ['up', {}],
+  ['up --workers 1', { workers: '1' }],
+  ['up --workers=1 --name x', { workers: '1', name: 'x' }],
+  ['--workers 1 up', { workers: '1' }],
+  ['up --images a:1 --images b:2,c:3', { images: ['a:1', 'b:2,c:3'] }],
+  ['up --keep', { keep: true }],
+  ['up --keep --workers 1', { keep: true, workers: '1' }],
+  ['up --keep=false', { keep: 'false' }],
+  ['down', {}],
+  ['down --name x', { name: 'x' }],
+])('%s', (line, expected) => {
+  expect(given(line)).toEqual(expected)
+})
+
+test('what parse makes of flags is what it makes of any host’s options', () => {
+  const options = parse(
+    readCommandLine(['up', '--ports', '30080', '--ports', '1:30443', '--keep=false']).given,
+    () => undefined,
+  )
+  expect(options.ports.map(port => port.node)).toEqual([30080, 30443])
+  expect(options.keep).toBe(false)
+})
+
+test.each([
+  ['up --worker 1', 'worker: no such option; workers is meant?'],
+  ['up --worker=1', 'worker: no such option; workers is meant?'],
+  ['up --workers', 'workers: true is not a whole number'],
+  ['up --workers --keep', 'workers: "--keep" is not a whole number'],
+  ['up app:ci', '"app:ci" belongs to no flag'],
+  ['start', 'the command "start" is given; there are up and down'],
+  ['--workers 1', 'no command is given'],
+  ['down --workers 1', '--workers means nothing to down'],
+])('%s is refused', (line, message) => {
+  expect(refused(line)).toThrow(message)
+})
+
+test.each(['--help', '-h', 'help', 'up --help', 'up --worker 1 --help'])('%s shows the help', line => {
+  expect(readCommandLine(line.split(' ')).verb).toBe('help')
+})
+
+test('the help has every option with its sentence', () => {
+  for (const option of OPTIONS) {
+    expect(usage()).toContain(`--${option.name}`)
+    expect(usage()).toContain(option.sentence)
+  }
+})

@@ -1,0 +1,51 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { downloadFolder, rememberedFile, rememberedUses, rememberUse, tidyFolder } from '../../src/host/remembered.ts'
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'remembered-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+test('uses come back the latest first, each once', () => {
+  const file = rememberedFile(folder)
+  for (const use of ['one', 'two', 'one']) rememberUse(file, use)
+  expect(rememberedUses(file)).toEqual(['one', 'two'])
+})
+
+test('nothing remembered is no use', () => {
+  expect(rememberedUses(rememberedFile(folder))).toEqual([])
+})
+
+test('lists with different keys do not mix, and a key cannot leave the folder', () => {
+  rememberUse(rememberedFile(folder, '../a'), 'one')
+  expect(rememberedUses(rememberedFile(folder, 'b'))).toEqual([])
+  expect(rememberedFile(folder, '../a')).toBe(join(folder, '.uses-___a'))
+})
+
+test('tidying keeps what still has a folder, and removes the last trace of the rest', () => {
+  mkdirSync(join(folder, 'kept'))
+  for (const use of ['gone', 'kept']) rememberUse(rememberedFile(folder, 'a'), use)
+  rememberUse(rememberedFile(folder, 'b'), 'gone')
+
+  tidyFolder(folder)
+  expect(rememberedUses(rememberedFile(folder, 'a'))).toEqual(['kept'])
+  expect(existsSync(rememberedFile(folder, 'b'))).toBe(false)
+
+  rmSync(join(folder, 'kept'), { recursive: true })
+  tidyFolder(folder)
+  expect(existsSync(folder)).toBe(false)
+  tidyFolder(folder)
+})
+
+test('tidying removes the downloads of processes that are gone, and of this one, but of no other', () => {
+  const ended = spawnSync('true').pid
+  for (const pid of [ended, process.pid, process.ppid])
+    mkdirSync(join(downloadFolder(folder, pid), 'half'), { recursive: true })
+  tidyFolder(folder)
+  expect(readdirSync(folder)).toEqual([`.download-${process.ppid}`])
+})

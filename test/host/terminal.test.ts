@@ -1,0 +1,115 @@
+import { mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { readCommandLine } from '../../src/host/command-line.ts'
+import type { Host } from '../../src/host/host.ts'
+import { createTerminalHost } from '../../src/host/terminal.ts'
+import { validName } from '../../src/plan.ts'
+
+let base: string
+let env: Record<string, string | undefined>
+let log: string[]
+let stdout: string
+beforeEach(() => {
+  base = mkdtempSync(join(tmpdir(), 'terminal-'))
+  vi.stubEnv('TMPDIR', base)
+  env = { HOME: base, USER: 'me' }
+  log = []
+  stdout = ''
+})
+afterEach(() => {
+  vi.unstubAllEnvs()
+  rmSync(base, { recursive: true })
+})
+
+function open(...argv: string[]): Host {
+  return createTerminalHost(
+    env,
+    readCommandLine(argv),
+    line => log.push(line),
+    text => {
+      stdout += text
+    },
+  )
+}
+
+/** What pre does first: it notes the use, and saving its state makes the folder. */
+async function up(use: string): Promise<Host> {
+  const host = open('up')
+  await host.remember(use)
+  mkdirSync(join(host.folder, use))
+  return host
+}
+
+test('the folder is in the user’s state, private', () => {
+  const { folder } = open('up')
+  expect(folder).toBe(join(base, '.local/state/kind-in-dind'))
+  expect(statSync(folder).mode & 0o777).toBe(0o700)
+})
+
+test('without a home that can be written it is among the temporary files', () => {
+  env['HOME'] = '/dev/null'
+  expect(open('up').folder).toBe(join(base, `kind-in-dind-${process.getuid?.()}`, 'terminal'))
+})
+
+test('a second up is the same job: it must not take the first one’s cluster for a leftover', () => {
+  expect(open('up').identity).toEqual(open('up').identity)
+})
+
+test('down takes the latest', async () => {
+  await up('one')
+  await up('two')
+  expect(await open('down').uses()).toEqual(['two'])
+})
+
+test('down takes what --name names, also as it was given to up', async () => {
+  await up('one')
+  await up(validName('My_App'))
+  await up('two')
+  expect(await open('down', '--name', 'one').uses()).toEqual(['one'])
+  expect(await open('down', '--name', 'My_App').uses()).toEqual([validName('My_App')])
+})
+
+test('down does not see what was removed already', async () => {
+  const host = await up('one')
+  rmSync(join(host.folder, 'one'), { recursive: true })
+  expect(await open('down').uses()).toEqual([])
+})
+
+test('down with a name that nothing has says what there is', async () => {
+  await up('one')
+  expect(await open('down', '--name', 'two').uses()).toEqual([])
+  expect(log).toEqual(['No cluster here is called two; there are: one'])
+})
+
+test('after its own failure up removes its own use only', async () => {
+  await up('one')
+  const failed = await up('two')
+  expect(await failed.uses()).toEqual(['two'])
+})
+
+test('stdout is for the shell alone, the log goes beside it', async () => {
+  const host = open('up')
+  await host.group('Create', async () => host.info('working'))
+  host.warning('careful')
+  host.error('broken')
+  host.debug('hidden')
+  expect(stdout).toBe('')
+  await host.exportVariables({ KUBECONFIG: '/k' })
+  await host.addPath('/tools')
+  expect(stdout).toBe(`export KUBECONFIG='/k'\nexport PATH='/tools':"$PATH"\n`)
+  expect(log).toEqual([
+    'Create ...',
+    'working',
+    expect.stringMatching(/^Create: done in \d+\.\ds$/),
+    'Warning: careful',
+    'Error: broken',
+  ])
+})
+
+test('KIND_IN_DIND_DEBUG=1 shows debug lines', () => {
+  env['KIND_IN_DIND_DEBUG'] = '1'
+  open('up').debug('shown')
+  expect(log).toEqual(['shown'])
+})
