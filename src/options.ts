@@ -440,7 +440,11 @@ function checkedConfig(parsed: unknown, what: string): KindConfig {
       `${what} is not a kind Cluster config (kind: Cluster, apiVersion: kind.x-k8s.io/v1alpha4) but ${found}`,
     )
   }
-  if (config.nodes !== undefined && !Array.isArray(config.nodes))
+  if (config.nodes !== undefined && !Array.isArray(config.nodes)) {
     throw new Problem(`${what} has nodes that are no list`)
+  }
+  if (config.nodes?.some(node => typeof node !== 'object' || node === null)) {
+    throw new Problem(`${what} has a node that is no mapping`)
+  }
   return config
 }

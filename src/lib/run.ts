@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { constants } from 'node:os'
 import type { Readable, Writable } from 'node:stream'
 import { formatDuration } from './duration.ts'
 
@@ -193,15 +194,6 @@ function definedOnly(env: Readonly<Record<string, string | undefined>>): Record<
   return Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined))
 }
 
-const SIGNALS: Readonly<Record<string, number>> = {
-  SIGHUP: 1,
-  SIGINT: 2,
-  SIGQUIT: 3,
-  SIGABRT: 6,
-  SIGKILL: 9,
-  SIGTERM: 15,
-}
-
-function signalNumber(signal: string | null): number {
-  return SIGNALS[signal ?? ''] ?? 0
+function signalNumber(signal: NodeJS.Signals | null): number {
+  return signal === null ? 0 : constants.signals[signal]
 }
