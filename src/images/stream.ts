@@ -20,27 +20,36 @@ export async function streamImages(
   source.stdout.on('data', (chunk: Buffer) => {
     bytes += chunk.length
   })
-  // A pipe waits for the slowest sink and lets go of one that closes. The ends are ours to give: see below.
+  // A pipe waits for the slowest sink and lets go of one that closes. Their ends are given below.
   for (const { running } of sinks) {
     source.stdout.pipe(running.stdin, { end: false })
     running.stdout.resume()
   }
-
-  try {
-    await source.ended
-  } catch (error) {
-    // Half a stream must not look whole to containerd.
-    for (const { running } of sinks) running.end()
-    await Promise.allSettled(sinks.map(({ running }) => running.ended))
-    throw new Problem(`images: the engine does not give them out: ${messageOf(error)}`)
-  }
-  for (const { running } of sinks) running.stdin.end()
   const failures: string[] = []
-  await Promise.all(
-    sinks.map(({ node, running }) =>
-      running.ended.catch((error: unknown) => failures.push(`${node}: ${messageOf(error)}`)),
-    ),
+  const imports = sinks.map(({ node, running }) =>
+    running.ended.catch((error: unknown) => void failures.push(`${node}: ${messageOf(error)}`)),
   )
+  // With no sink left nothing would read the source to its end.
+  let isRead = false
+  const allEnded = Promise.all(imports).then(() => {
+    if (!isRead) source.end()
+  })
+
+  const unreadable = await source.ended.then(
+    () => undefined,
+    (error: unknown) => messageOf(error),
+  )
+  isRead = true
+  for (const { running } of sinks) {
+    // Half a stream must not look whole to containerd.
+    if (unreadable === undefined) running.stdin.end()
+    else running.end()
+  }
+  const failedBefore = failures.length === nodes.length
+  await allEnded
+  if (unreadable !== undefined && !failedBefore) {
+    throw new Problem(`images: the engine does not give them out: ${unreadable}`)
+  }
   if (failures.length > 0) throw new Problem(`images: the import failed in ${failures.join('; ')}`)
   return bytes
 }
