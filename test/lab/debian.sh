@@ -55,6 +55,15 @@ engine_part() {
   PATH=$LAB/engine/usr/bin:$LAB/engine/usr/sbin:$PATH
 }
 
+# newest_engine PACKAGE/RELEASE...: from the newest release, in place of the one that the lab's own engine is from.
+newest_engine() { ENGINE_DEBIAN=$NEWEST_DEBIAN fetch_debs "$@"; }
+
+# newest_engine_part: only what runs on the C library of the images; runc and tini of the newest release do not.
+newest_engine_part() {
+  local packages=("docker.io/$NEWEST_DEBIAN" "containerd/$NEWEST_DEBIAN" "docker-cli/$NEWEST_DEBIAN")
+  part engine-newest "$(key "$(declare -f fetch_debs newest_engine)" "${packages[@]}")" newest_engine "${packages[@]}"
+}
+
 # go_part: a Go compiler, where this machine has none that is new enough.
 go_part() {
   local version

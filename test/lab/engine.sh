@@ -155,11 +155,10 @@ TOML
   tidy_engine
 }
 
-# tidy_engine: removes what killed tests left; only the mirror and the lab's images stay.
+# tidy_engine: removes what killed tests left, and the mirror; only the lab's images stay.
 tidy_engine() {
   local containers networks volumes
-  containers=$(docker ps -aq --no-trunc --filter 'label=kind-in-dind.lab=mirror')
-  containers=$(docker ps -aq --no-trunc | grep -vxF "${containers:-none}" || true)
+  containers=$(docker ps -aq)
   # shellcheck disable=SC2086 # lists of ids
   [ -z "$containers" ] || docker rm -fv $containers >/dev/null
   networks=$(docker network ls -q --filter type=custom)

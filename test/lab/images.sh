@@ -1,6 +1,6 @@
 # The images, each made anew when what it is made from has changed. The key of each is one of its labels.
 
-IMAGE_NAMES=(node dind step web registry buildkit)
+IMAGE_NAMES=(node dind dind-sid step web registry buildkit)
 
 image_ref() {
   case $1 in
@@ -27,8 +27,10 @@ build_image() {
 images() {
   local name refs=()
   for name in "${IMAGE_NAMES[@]}"; do refs+=("$(image_ref "$name")"); done
-  IMAGES_THERE=$(docker image inspect --format '{{index .RepoTags 0}} {{index .Config.Labels "kind-in-dind.lab.key"}}' \
-    "${refs[@]}" 2>/dev/null || true)
+  # under every name that it has: tests give names of their own
+  # shellcheck disable=SC2016 # a template's variable
+  IMAGES_THERE=$(docker image inspect --format \
+    '{{$key := index .Config.Labels "kind-in-dind.lab.key"}}{{range .RepoTags}}{{println . $key}}{{end}}' "${refs[@]}" 2>/dev/null || true)
   for name in "${IMAGE_NAMES[@]}"; do image "$name" "$("$name"_key)"; done
 }
 
@@ -43,6 +45,7 @@ recipe() {
 
 node_key() { key "$(recipe node control_plane_images pack kube_image)" images/cni/lab-cni "$(readlink "$LAB"/{kubernetes,pause,etcd,coredns,crictl})"; }
 dind_key() { key "$(recipe dind)" "$GATEWAY"; }
+dind-sid_key() { key "$(recipe dind-sid)" "$(dind_key)" "$("$LAB/engine-newest/usr/sbin/dockerd" --version)"; }
 step_key() { key "$(recipe step)" "$(readlink "$LAB"/{node24,docker-buildx})"; }
 web_key() { key "$(recipe web)"; }
 registry_key() { key "$(recipe registry)"; }
@@ -171,9 +174,22 @@ dind_image() {
   cp "$LAB/image-root/etc/ssl/openssl.cnf" "$WORK/root/usr/lib/ssl/"
   install -m755 images/dind/entrypoint "$WORK/root/usr/local/bin/dockerd-entrypoint.sh"
   mkdir -p "$WORK/root/etc/docker"
-  printf '{"registry-mirrors": ["http://%s:5000"]}\n' "$GATEWAY" >"$WORK/root/etc/docker/daemon.json"
+  # dockerd pulls from an http mirror as it is; BuildKit in it does so only if it is among the insecure registries too
+  printf '{"registry-mirrors": ["http://%s:5000"], "insecure-registries": ["%s:5000"]}\n' "$GATEWAY" "$GATEWAY" >"$WORK/root/etc/docker/daemon.json"
   import_tree "$WORK/root" 'ENV PATH=/usr/local/bin:/usr/sbin:/usr/bin' 'ENV DOCKER_TLS_CERTDIR=/certs' 'VOLUME /var/lib/docker' \
     'EXPOSE 2375/tcp 2376/tcp' 'ENTRYPOINT ["dockerd-entrypoint.sh"]'
+}
+
+# dind-sid_image: the dind image with another engine in it; all else, the entrypoint too, is the same.
+dind-sid_image() {
+  local builder=lab-dind-sid-build
+  install -Dm755 -t "$WORK/root/usr/bin" "$LAB"/engine-newest/usr/bin/{containerd,containerd-shim-runc-v2,ctr,docker} \
+    "$LAB"/engine-newest/usr/sbin/{dockerd,docker-proxy}
+  docker rm -fv $builder 2>/dev/null || true
+  docker create --name $builder "$(image_ref dind)"
+  tar -C "$WORK/root" -c usr | docker cp - $builder:/
+  docker commit --change "$LABEL" $builder "$REF"
+  docker rm -fv $builder
 }
 
 # step_image: where a job's commands run: Node 24, the docker CLI with buildx, git, and two users. No kind, no kubectl.

@@ -9,23 +9,33 @@ mirror() {
   running=$(docker inspect --format '{{.Image}} {{.State.Running}}' lab-mirror 2>/dev/null || true)
   if [ "$running" != "$image true" ]; then
     docker rm -fv lab-mirror >/dev/null 2>&1 || true
-    docker run -d --name lab-mirror --label kind-in-dind.lab=mirror --restart always --network host \
+    logged "mirror without old blobs" prune_mirror
+    docker run -d --name lab-mirror --restart always --network host \
       -e "REGISTRY_HTTP_ADDR=$GATEWAY:5000" -e REGISTRY_LOG_LEVEL=warn -v "$LAB/mirror:/var/lib/registry" \
       "$(image_ref registry)" >/dev/null
   fi
-  local name ref id ids refs=() end=$((SECONDS + 20))
+  local name ref id tags refs=() end=$((SECONDS + 20))
   until curl -sf "$MIRROR/v2/" >/dev/null; do
     [ $SECONDS -lt $end ] || die "the mirror on $MIRROR does not answer: docker logs lab-mirror"
     sleep 0.1
   done
   for name in "${IMAGE_NAMES[@]}"; do refs+=("$(image_ref "$name")"); done
-  ids=$(docker image inspect --format '{{index .RepoTags 0}} {{.Id}}' "${refs[@]}")
+  # shellcheck disable=SC2016 # a template's variable
+  tags=$(docker image inspect --format '{{$id := .Id}}{{range .RepoTags}}{{println . $id}}{{end}}' "${refs[@]}")
   while read -r ref id; do
+    case " ${refs[*]} " in *" $ref "*) ;; *) continue ;; esac
     local done=$LAB/mirror/pushed/${ref//\//-}
     [ "$(cat "$done" 2>/dev/null)" = "$id" ] && [ -d "$LAB/mirror/docker/registry/v2/repositories/${ref%:*}" ] && continue
     logged "mirror of $ref" push "$ref"
     mkdir -p "${done%/*}" && echo "$id" >"$done"
-  done <<<"$ids"
+  done <<<"$tags"
+}
+
+# prune_mirror: removes manifests without a tag and blobs without a manifest. Only while no mirror runs: one that does
+# would go on saying that it has them.
+prune_mirror() {
+  [ ! -d "$LAB/mirror/docker" ] || docker run --rm --network none -v "$LAB/mirror:/var/lib/registry" "$(image_ref registry)" \
+    garbage-collect --delete-untagged /etc/docker/registry/config.yml
 }
 
 # push IMAGE: what `docker save` writes is an OCI layout. Its blobs go into the mirror as they are: `docker push` would

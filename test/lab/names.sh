@@ -11,6 +11,7 @@ write_names() {
   "images": {
     "node": "$(image_ref node)",
     "dind": "$(image_ref dind)",
+    "dindNewest": "$(image_ref dind-sid)",
     "step": "$(image_ref step)",
     "registry": "$(image_ref registry)",
     "buildkit": "$(image_ref buildkit)",

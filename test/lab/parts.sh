@@ -45,3 +45,19 @@ part() {
   fi
   [ "$(readlink "$LAB/$name")" = "parts/${made##*/}" ] || ln -sfn "parts/${made##*/}" "$LAB/$name"
 }
+
+# prune_parts: removes parts that no link names, unless something runs from one (an engine that was started before its
+# part was built anew) or has it mounted.
+prune_parts() {
+  local named made name removed=0
+  named=$(find "$LAB" -maxdepth 1 -type l -printf '%l\n')
+  for made in "$LAB"/parts/*; do
+    name=parts/${made##*/}
+    ! grep -qxF "$name" <<<"$named" || continue
+    [ -z "$(find /proc/[0-9]*/exe -lname "*/$name/*" 2>/dev/null || true)" ] || continue
+    ! grep -qsF "/$name" /proc/[0-9]*/mountinfo || continue
+    rm -rf --one-file-system "$made"
+    removed=$((removed + 1))
+  done
+  [ $removed = 0 ] || say "removed $removed old parts"
+}

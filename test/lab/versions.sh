@@ -11,3 +11,4 @@ ACT=0.2.89
 NODE=24.11.1
 DEBIAN=bookworm        # the root filesystem of every image
 ENGINE_DEBIAN=trixie   # dockerd, containerd and the registry: bookworm's docker.io asks for CAP_SYS_RESOURCE
+NEWEST_DEBIAN=sid      # the engine of one more sidecar image: what sid has on the day it is built
