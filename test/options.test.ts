@@ -247,6 +247,7 @@ describe('what is wrong is refused in one sentence that names the option', () =>
       { config: { kind: 'Cluster', apiVersion: 'v1' } },
     ],
     ['config: it has nodes that are no list', { config: `${CLUSTER}nodes: 3` }],
+    ['config: it has a node that is no mapping', { config: `${CLUSTER}nodes:\n-\n- role: worker` }],
     [
       'workers: the config lists nodes already; add `- role: worker` there instead',
       { config: 'kind.yaml', workers: 1 },
@@ -256,8 +257,8 @@ describe('what is wrong is refused in one sentence that names the option', () =>
   })
 
   test.each([
-    ['a file', 'broken.yaml', /^config: "broken\.yaml" is not YAML: \S.*\D$/],
-    ['inline', 'kind: Cluster\n  nodes: [', /^config: it is not YAML: \S.*\D$/],
+    ['a file', 'broken.yaml', /^config: "broken\.yaml" is not YAML: \S.* at line 1, column 7$/],
+    ['inline', 'kind: Cluster\n  nodes: [', /^config: it is not YAML: \S.* at line 1, column 7$/],
   ])('a config that is not YAML, in %s, with why', (_, config, sentence) => {
     expect(refusals({ config })).toEqual([expect.stringMatching(sentence)])
   })
