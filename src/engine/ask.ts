@@ -77,7 +77,6 @@ export async function ask<T>(endpoint: Endpoint, path: string, timeout = 5000): 
       path,
       timeout,
       agent: false,
-      headers: { host: 'docker' },
     })
     if (status === 200) return { ok: true, value: JSON.parse(body) as T }
     if (status === 400 && /HTTP request to an HTTPS server/.test(body)) {
@@ -152,11 +151,17 @@ function refusalOf(error: NodeJS.ErrnoException, endpoint: Endpoint): Refusal {
       return { wait: true, met: `does not answer (${code})`, advice: 'see that the network lets this step reach it' }
     case 'ECONNRESET':
     case 'EPIPE':
-      return {
-        wait: true,
-        met: 'closes the connection',
-        advice: 'see whether it is starting, or wants TLS (DOCKER_TLS_VERIFY)',
-      }
+      return certificatePath(endpoint) === undefined
+        ? {
+            wait: true,
+            met: 'closes the connection',
+            advice: 'see whether it is starting, or wants TLS (DOCKER_TLS_VERIFY)',
+          }
+        : {
+            wait: true,
+            met: 'closes the connection after our certificate',
+            advice: `see whether it is starting; else ${certificateAdvice}`,
+          }
     case 'EPROTO':
     case 'ERR_SSL_WRONG_VERSION_NUMBER':
     case 'ERR_SSL_PACKET_LENGTH_TOO_LONG':
@@ -185,6 +190,9 @@ function refusalOf(error: NodeJS.ErrnoException, endpoint: Endpoint): Refusal {
         advice: 'renew it, and compare the clocks',
       }
     default:
+      if (code.startsWith('HPE_')) {
+        return { wait: false, met: `is no engine, it does not speak HTTP (${code})`, advice: 'name another address' }
+      }
       if (/alert|ERR_SSL|ERR_OSSL/.test(code + message)) {
         return { wait: true, met: `refuses our client certificate (${code || message})`, advice: certificateAdvice }
       }

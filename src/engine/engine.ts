@@ -1,9 +1,13 @@
 import type { Environment } from '../host/host.ts'
-import type { Engine } from '../plan.ts'
+import { ENGINE_VARIABLES, type Engine } from '../plan.ts'
 import { findEndpoints, surroundings } from './find.ts'
 import { waitForEngine } from './wait.ts'
 
-/** Finds the engine and waits until it answers; the log says which and why that one. */
+/**
+ * Finds the engine and waits until it answers.
+ *
+ * @param options.dockerWait milliseconds
+ */
 export async function findEngine(
   options: { readonly dockerHost: string | undefined; readonly dockerWait: number },
   world: {
@@ -16,4 +20,21 @@ export async function findEngine(
   const around = surroundings(world.env)
   const endpoints = await findEndpoints(options.dockerHost, around)
   return waitForEngine(endpoints, options.dockerWait, { ...world, resolve: around.resolve })
+}
+
+/** A name with what it resolves to, which may be nothing. */
+export async function resolved(
+  name: string,
+): Promise<{ readonly name: string; readonly addresses: readonly string[] }> {
+  return { name, addresses: await surroundings({}).resolve(name) }
+}
+
+/**
+ * The variables by which later commands of the job find the same engine. They are a set: one that this engine does not
+ * want and the job has is made empty, which every Docker client takes as unset.
+ */
+export function engineExports(engine: Pick<Engine, 'env' | 'exported'>, env: Environment): Record<string, string> {
+  if (!engine.exported) return {}
+  const wanted = ENGINE_VARIABLES.filter(name => engine.env[name] !== undefined || env[name])
+  return Object.fromEntries(wanted.map(name => [name, engine.env[name] ?? '']))
 }

@@ -63,7 +63,7 @@ export async function findEndpoints(
       source: 'the name docker',
       exported: true,
     }
-    return around.exists(certificates) ? [tls, plain] : [plain]
+    return [tls, plain]
   }
   return [
     {

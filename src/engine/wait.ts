@@ -1,3 +1,4 @@
+import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { formatDuration } from '../lib/duration.ts'
 import { Problem } from '../lib/problem.ts'
@@ -41,8 +42,9 @@ export async function waitForEngine(
     for (const endpoint of endpoints) {
       const answer = await ask<Info>(endpoint, '/info')
       if (answer.ok) return engineOf(endpoint, answer.value, world.resolve)
-      world.debug(`${endpoint.address} ${answer.refusal.met}`)
-      refusals.push([endpoint, answer.refusal])
+      const refusal = (endpoints.length === 1 && (await otherPort(endpoint))) || answer.refusal
+      world.debug(`${endpoint.address} ${refusal.met}`)
+      refusals.push([endpoint, refusal])
     }
     const hopeless = refusals.every(([, refusal]) => !refusal.wait)
     if (hopeless || performance.now() - started >= limit) throw notThere(refusals, hopeless ? undefined : limit)
@@ -52,6 +54,39 @@ export async function waitForEngine(
     }
     await sleep(PAUSE, undefined, { signal: world.signal })
   }
+}
+
+/**
+ * Looks whether the engine listens at the other one of Docker's two ports: docker:dind takes 2376 alone when it makes
+ * certificates and 2375 alone when it does not, so waiting for the wrong one is in vain.
+ */
+async function otherPort(endpoint: Endpoint): Promise<Refusal | undefined> {
+  const tls = certificatePath(endpoint) !== undefined
+  const asked = hostPort(endpoint.address, tls)
+  if (asked === undefined || (asked.port !== 2375 && asked.port !== 2376)) return undefined
+  if (await accepts(asked.host, asked.port)) return undefined
+  const port = asked.port === 2375 ? 2376 : 2375
+  if (!(await accepts(asked.host, port))) return undefined
+  const address = `tcp://${asked.host}:${port}`
+  const advice =
+    port === 2376
+      ? `set DOCKER_HOST=${address}${tls ? '' : " with DOCKER_TLS_VERIFY=1 and DOCKER_CERT_PATH, or give the sidecar DOCKER_TLS_CERTDIR=''"}`
+      : `set DOCKER_HOST=${address}${tls ? ' and unset DOCKER_TLS_VERIFY' : ''}`
+  return { wait: false, met: `refuses connections, and port ${port} is open`, advice }
+}
+
+/** Whether anything accepts a connection there. */
+function accepts(host: string, port: number): Promise<boolean> {
+  return new Promise(resolve => {
+    const socket = connect({ host, port, timeout: 1000 })
+    const done = (accepted: boolean): void => {
+      socket.destroy()
+      resolve(accepted)
+    }
+    socket.once('connect', () => done(true))
+    socket.once('timeout', () => done(false))
+    socket.once('error', () => done(false))
+  })
 }
 
 function notThere(refusals: readonly [Endpoint, Refusal][], limit: number | undefined): Problem {
