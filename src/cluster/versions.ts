@@ -2,6 +2,7 @@
  * The pinned kind release, and the node images there are. The data is plain, newest first, so that a script can write it
  * anew from the kind releases.
  */
+import type { Judgement } from '../engine/preflight.ts'
 import { Problem } from '../lib/problem.ts'
 import type { NodeImage } from '../options.ts'
 
@@ -150,6 +151,12 @@ export function doubt(kubernetesVersion: string, kindVersion: string): string | 
     return `kind ${KIND} goes with Kubernetes ${SUPPORTED.oldest} to ${SUPPORTED.newest}, and this is ${minor}; if the cluster does not start, take an older kind-version`
   }
   return undefined
+}
+
+/** The doubt as preflight takes it; a version that nothing tells before creation raises none. */
+export function judgeVersions(kubernetesVersion: string | undefined, kindVersion: string): Judgement {
+  const doubted = kubernetesVersion === undefined ? undefined : doubt(kubernetesVersion, kindVersion)
+  return { stops: [], warnings: doubted === undefined ? [] : [doubted] }
 }
 
 /** The row of a kind release, or of the newest one before it; for one before them all it is the oldest. */

@@ -1,7 +1,8 @@
 /** The docker CLI: its variables for one engine, and the arguments of each command that we run. */
 
 import { Problem } from '../lib/problem.ts'
-import { CommandMissing, type Result, type Runner, type Running, type RunOptions } from '../lib/run.ts'
+import { CommandFailed, CommandMissing, type Result, type Runner, type Running, type RunOptions } from '../lib/run.ts'
+import type { PortMapping } from '../options.ts'
 import { ENGINE_VARIABLES, type Engine, KIND_CLUSTER_LABEL, LABEL, type Plan } from '../plan.ts'
 
 /** The docker CLI at one engine. Takes arguments without the leading `docker`. */
@@ -21,13 +22,34 @@ export function dockerAt(engine: Pick<Engine, 'env'>, runner: Runner): Docker {
   const env = engineEnv(engine)
   const missing = (error: unknown): never => {
     if (error instanceof CommandMissing) throw noDockerCli
+    if (error instanceof CommandFailed) agree(error.result)
     throw error
   }
   return {
     run: (args, options) => runner.run(['docker', ...args], { ...options, env }).catch(missing),
-    try: (args, options) => runner.try(['docker', ...args], { ...options, env }).catch(missing),
+    try: (args, options) =>
+      runner
+        .try(['docker', ...args], { ...options, env })
+        .then(agree)
+        .catch(missing),
     start: args => runner.start(['docker', ...args], { env }),
   }
+}
+
+/**
+ * Passes a result on, unless the CLI and the engine have no API version in common.
+ *
+ * @throws Problem with both versions
+ */
+function agree(result: Result): Result {
+  const apart = /client version (\S+) is too (old|new)\. (?:Minimum|Maximum) supported API version is ([\d.]+)/.exec(
+    result.stderr,
+  )
+  if (result.code === 0 || apart === null) return result
+  const [, client, which, engine] = apart
+  throw new Problem(
+    `the docker CLI speaks API version ${client} and the engine ${which === 'old' ? 'none below' : 'none above'} ${engine}; unset DOCKER_API_VERSION or set it to ${engine}, or install a docker CLI that fits`,
+  )
 }
 
 const noDockerCli = new Problem(
@@ -83,12 +105,12 @@ export const removeContainers = (ids: readonly string[]): string[] => ['rm', '--
 export const removeNetworks = (ids: readonly string[]): string[] => ['network', 'rm', ...ids]
 export const removeVolume = (name: string): string[] => ['volume', 'rm', '--force', name]
 
-/** Prints a container's published ports as JSON, as GET /containers/id/json has them in NetworkSettings.Ports. */
-export const publishedPorts = (container: string): string[] => [
+/** Prints a node's published ports and networks as JSON, as GET /containers/id/json has them in NetworkSettings. */
+export const inspectNode = (node: string): string[] => [
   'container',
   'inspect',
-  '--format={{json .NetworkSettings.Ports}}',
-  container,
+  '--format={"ports":{{json .NetworkSettings.Ports}},"networks":{{json .NetworkSettings.Networks}}}',
+  node,
 ]
 
 /** Prints an id for each of the references that the engine has; fails where it lacks one. */
@@ -98,6 +120,15 @@ export const inspectImages = (references: readonly string[]): string[] => [
   '--format={{.Id}}',
   '--',
   ...references,
+]
+
+/** Prints the architecture that an image is for; fails where the engine lacks it. */
+export const imageArchitecture = (reference: string): string[] => [
+  'image',
+  'inspect',
+  '--format={{.Architecture}}',
+  '--',
+  reference,
 ]
 
 export const pullImage = (reference: string): string[] => ['pull', '--quiet', '--', reference]
@@ -114,4 +145,58 @@ export const importImages = (node: string): string[] => [
   'import',
   '--digests',
   '-',
+]
+
+/** Prints `name|ports` of each running container. */
+export const publishedByContainers: readonly string[] = ['ps', '--format={{.Names}}|{{.Ports}}']
+
+/**
+ * Runs the node image for a moment as a node is run: privileged, publishing what the node will. Prints the inotify limits
+ * and the free space. The port inside does not matter, nothing listens.
+ */
+export const probeEngine = (wish: {
+  readonly cluster: string
+  readonly image: string
+  readonly listenAddress: string
+  readonly ports: readonly PortMapping[]
+}): string[] => [
+  'run',
+  '--rm',
+  '--privileged',
+  `--label=${KIND_CLUSTER_LABEL}=${wish.cluster}`,
+  '--entrypoint=/bin/sh',
+  `--publish=${bracketed(wish.listenAddress)}::6443`,
+  ...wish.ports
+    .filter(port => port.outer !== undefined)
+    .map(
+      ({ address, outer, node, protocol }) =>
+        `--publish=${bracketed(address ?? wish.listenAddress)}:${outer}:${node}/${protocol.toLowerCase()}`,
+    ),
+  wish.image,
+  '-c',
+  'cat /proc/sys/fs/inotify/max_user_instances /proc/sys/fs/inotify/max_user_watches && df -kP /',
+]
+
+const bracketed = (address: string): string => (address.includes(':') ? `[${address}]` : address)
+
+/** Prints a container's id and network mode as JSON; fails where the engine does not know it. */
+export const inspectContainer = (id: string): string[] => [
+  'container',
+  'inspect',
+  '--format={"id":{{json .Id}},"mode":{{json .HostConfig.NetworkMode}}}',
+  id,
+]
+
+export const connectNetwork = (network: string, container: string): string[] => [
+  'network',
+  'connect',
+  network,
+  container,
+]
+export const disconnectNetwork = (network: string, container: string): string[] => [
+  'network',
+  'disconnect',
+  '--force',
+  network,
+  container,
 ]

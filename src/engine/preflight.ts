@@ -1,85 +1,178 @@
-/** What is seen before anything is created: what will fail stops, what may fail is a warning. */
+/** What is seen before anything is created: what will fail stops, what may fail is a warning. Pure but for `probe`. */
+
+import { Problem } from '../lib/problem.ts'
+import { lastLines, type Result } from '../lib/run.ts'
+import type { PortMapping } from '../options.ts'
 import type { Engine } from '../plan.ts'
-
-/** What a container on the engine saw of it; it runs the node image as a node would be run. */
-export interface Probe {
-  /** fs.inotify limits of the engine's kernel. */
-  readonly inotifyInstances: number
-  readonly inotifyWatches: number
-  /** Free bytes where the engine keeps containers. */
-  readonly freeSpace: number
-}
-
-/** A host port that a container holds. */
-export interface HeldPort {
-  readonly port: number
-  readonly by: string
-}
-
-export interface Facts {
-  readonly engine: Pick<Engine, 'version' | 'architecture' | 'memory' | 'cgroupVersion' | 'storageDriver'>
-  /** The cluster's Kubernetes version, such as v1.34.0; undefined where nothing tells it before creation. */
-  readonly kubernetesVersion: string | undefined
-  readonly probe: Probe
-  readonly heldPorts: readonly HeldPort[]
-  readonly nodes: number
-}
+import { type Docker, probeEngine, publishedByContainers } from './docker.ts'
 
 export interface Judgement {
-  /** Sentences: each of these would make the creation fail. */
+  /** Sentences: each of these makes the creation fail. */
   readonly stops: readonly string[]
   /** Sentences: each of these may. */
   readonly warnings: readonly string[]
 }
 
+/** Acts on judgements, and remembers what it warned of. */
+export interface Heed {
+  /** Warns, each sentence once. @throws Problem with all that makes the creation fail */
+  heed(judgement: Judgement): void
+  /** The failure of a creation, with the warnings that came before it: one of them may be the cause. */
+  recall(failure: unknown): unknown
+}
+
+export function heeding(log: { readonly warning: (message: string) => void }): Heed {
+  const warned = new Set<string>()
+  return {
+    heed: ({ stops, warnings }) => {
+      for (const warning of warnings) {
+        if (!warned.has(warning)) log.warning(warning)
+        warned.add(warning)
+      }
+      if (stops.length > 0) throw new Problem(stops.join('\n'))
+    },
+    recall: failure => {
+      if (warned.size === 0 || !(failure instanceof Problem)) return failure
+      return new Problem(
+        `${failure.message}\nThis was seen before, and may be why:\n${[...warned].map(w => `  ${w}`).join('\n')}`,
+      )
+    },
+  }
+}
+
 const GIB = 1024 ** 3
 
-/** kubeadm refuses less than 1700 MB; kind's own advice is 2 GiB for one node (https://kind.sigs.k8s.io/docs/user/quick-start). */
+/** kubeadm refuses less than 1700 MB; the control plane's own programs take most of that. */
 const MEMORY = 2 * GIB
-/** A node unpacks its images beside its own layers; below this the kubelet starts with disk pressure. */
+/** A node unpacks images beside its own layers; with less the kubelet soon reports disk pressure. */
 const FREE_SPACE = 2 * GIB
-/** What kind's documentation advises: https://kind.sigs.k8s.io/docs/user/known-issues/#pod-errors-due-to-too-many-open-files. */
+/** https://kind.sigs.k8s.io/docs/user/known-issues/#pod-errors-due-to-too-many-open-files */
 const INOTIFY = { instances: 512, watches: 524_288 }
-/** From this minor on the kubelet refuses to start on cgroup v1 unless told (failCgroupV1 of KEP-5573). */
+/** From this minor on the kubelet does not start on cgroup v1 unless failCgroupV1 is false (KEP-5573). */
 const NO_CGROUP_V1 = 35
 
-/** Judges the engine. Pure. */
-export function judge({ engine, kubernetesVersion, probe, heldPorts, nodes }: Facts): Judgement {
+/**
+ * Judges what the engine says of itself.
+ *
+ * @param kubernetesVersion such as v1.34.0; undefined where nothing tells it yet
+ * @param allowsCgroupV1 true where the user's config says failCgroupV1: false
+ */
+export function judgeEngine(
+  engine: Pick<Engine, 'memory' | 'cgroupVersion' | 'storageDriver'>,
+  kubernetesVersion: string | undefined,
+  allowsCgroupV1: boolean,
+): Judgement {
   const stops: string[] = []
   const warnings: string[] = []
-
-  for (const { port, by } of heldPorts) {
+  if (engine.cgroupVersion === '1' && minor(kubernetesVersion) >= NO_CGROUP_V1 && !allowsCgroupV1) {
     stops.push(
-      `ports: the engine's port ${port} is held by the container ${by}; remove that, or let the engine pick: write the NodePort alone`,
-    )
-  }
-  if (engine.cgroupVersion === '1' && minor(kubernetesVersion) >= NO_CGROUP_V1) {
-    stops.push(
-      `kubernetes-version: the engine has cgroup v1, where the kubelet of Kubernetes ${kubernetesVersion} does not start; take kubernetes-version 1.${NO_CGROUP_V1 - 1} or an engine with cgroup v2`,
+      `kubernetes-version: the engine has cgroup v1, where the kubelet of Kubernetes ${kubernetesVersion} does not start; take kubernetes-version "1.${NO_CGROUP_V1 - 1}", or an engine with cgroup v2`,
     )
   }
   if (engine.memory < MEMORY) {
     warnings.push(
-      `the engine has ${gib(engine.memory)} of memory, and a cluster wants ${gib(MEMORY)}: programs in it may be killed (exit code 137)`,
-    )
-  }
-  if (probe.freeSpace < FREE_SPACE) {
-    warnings.push(
-      `the engine's disk has ${gib(probe.freeSpace)} free, and a cluster wants ${gib(FREE_SPACE)}: prune images there (docker system prune)`,
-    )
-  }
-  const instances = INOTIFY.instances
-  if (probe.inotifyInstances < instances || probe.inotifyWatches < INOTIFY.watches) {
-    warnings.push(
-      `the engine's kernel has fs.inotify.max_user_instances=${probe.inotifyInstances} and fs.inotify.max_user_watches=${probe.inotifyWatches}, which ${nodes === 1 ? 'a node' : `${nodes} nodes`} may use up ("too many open files"): set them to ${instances} and ${INOTIFY.watches} with sysctl on the engine's machine`,
+      `the engine has ${gib(engine.memory)} of memory and a cluster wants ${gib(MEMORY)}: programs in it may be killed (exit code 137); give the engine more`,
     )
   }
   if (engine.storageDriver === 'vfs') {
     warnings.push(
-      'the engine keeps images with the storage driver vfs, which copies every layer whole: slow, and large; put /var/lib/docker on a volume, so that it takes overlay2',
+      'the engine stores images with vfs, which copies every layer whole: slow and large; put its /var/lib/docker on a volume, so that it takes overlay2',
     )
   }
   return { stops, warnings }
+}
+
+/** What a container saw of the engine; it ran the node image as a node is run. */
+export interface Seen {
+  readonly inotifyInstances: number
+  readonly inotifyWatches: number
+  /** Bytes free where the engine keeps its containers. */
+  readonly freeSpace: number
+}
+
+/** Reads what the probe's script prints: two limits, then `df -kP /`. */
+export function readProbe(stdout: string): Seen {
+  const [instances = '', watches = '', , df = ''] = stdout.trim().split('\n')
+  return {
+    inotifyInstances: Number(instances),
+    inotifyWatches: Number(watches),
+    freeSpace: Number(df.trim().split(/\s+/)[3]) * 1024,
+  }
+}
+
+export function judgeSeen({ inotifyInstances, inotifyWatches, freeSpace }: Seen): Judgement {
+  const warnings: string[] = []
+  if (freeSpace < FREE_SPACE) {
+    warnings.push(
+      `the engine's disk has ${gib(freeSpace)} free and a cluster wants ${gib(FREE_SPACE)}: free some there (docker system prune)`,
+    )
+  }
+  if (inotifyInstances < INOTIFY.instances || inotifyWatches < INOTIFY.watches) {
+    warnings.push(
+      `the engine's kernel allows few inotify watchers, which ends in "too many open files": on its machine run sysctl fs.inotify.max_user_instances=${INOTIFY.instances} fs.inotify.max_user_watches=${INOTIFY.watches} (they are ${inotifyInstances} and ${inotifyWatches})`,
+    )
+  }
+  return { stops: [], warnings }
+}
+
+/** What a probe is for: what a node of this plan would ask of the engine. */
+export interface Wish {
+  /** The cluster's name: it labels the probe, so that post finds one that was interrupted. */
+  readonly cluster: string
+  readonly image: string
+  readonly listenAddress: string
+  readonly ports: readonly PortMapping[]
+}
+
+/**
+ * Runs a container for a moment as a node would be run: privileged, and publishing what the node will publish.
+ *
+ * @returns what it saw, and the address to listen on: the wished one, or every one where the engine does not have it
+ * (a Service or a proxy stands between)
+ * @throws Problem where a node could not run either: it names the port that is held and who holds it, or says that the
+ * engine allows no privileged containers
+ */
+export async function probe(
+  docker: Docker,
+  wish: Wish,
+): Promise<{ readonly seen: Seen; readonly listenAddress: string }> {
+  const attempt = async (listenAddress: string): Promise<Result> => docker.try(probeEngine({ ...wish, listenAddress }))
+  const first = await attempt(wish.listenAddress)
+  if (first.code === 0) return { seen: readProbe(first.stdout), listenAddress: wish.listenAddress }
+  const isForeign = /cannot assign requested address/i.test(first.stderr)
+  const second = isForeign ? await attempt(EVERYWHERE) : first
+  if (second.code === 0) return { seen: readProbe(second.stdout), listenAddress: EVERYWHERE }
+  throw await whyNot(docker, wish, second.stderr)
+}
+
+const EVERYWHERE = '0.0.0.0'
+
+async function whyNot(docker: Docker, { ports }: Wish, stderr: string): Promise<Problem> {
+  const said = lastLines(stderr.trim(), 3)
+  if (/port is already allocated|address already in use/i.test(stderr)) {
+    const { stdout } = await docker.try(publishedByContainers)
+    const held = ports.find(({ outer }) => outer !== undefined && stderr.includes(`:${outer}`))?.outer
+    const holder = held === undefined ? undefined : holderOf(held, stdout)
+    const who = holder === undefined ? 'a program on its machine' : `the container ${holder}`
+    return new Problem(
+      `ports: the engine's port ${held ?? ''} is held by ${who}; end that, or write the NodePort alone and let the engine pick`,
+    )
+  }
+  if (/privileged|operation not permitted|user namespace|authorization denied/i.test(stderr)) {
+    return new Problem(`the engine runs no privileged containers, which kind's nodes are: ${said}`)
+  }
+  return new Problem(`the engine cannot run a node: ${said}`)
+}
+
+/** Finds who publishes a port in lines of `name|0.0.0.0:8080->80/tcp, [::]:9000-9002->9000-9002/tcp`. */
+export function holderOf(port: number, lines: string): string | undefined {
+  for (const line of lines.split('\n')) {
+    const [name, published = ''] = line.split('|')
+    for (const [, first, last] of published.matchAll(/:(\d+)(?:-(\d+))?->/g)) {
+      if (port >= Number(first) && port <= Number(last ?? first)) return name
+    }
+  }
+  return undefined
 }
 
 function minor(version: string | undefined): number {

@@ -1,5 +1,6 @@
-import { type Docker, inspectImages, pullImage } from '../engine/docker.ts'
+import { type Docker, imageArchitecture, inspectImages, pullImage } from '../engine/docker.ts'
 import { Problem } from '../lib/problem.ts'
+import { lastLines, type Result } from '../lib/run.ts'
 
 /**
  * Sees that the engine has every image that is to be loaded.
@@ -17,18 +18,32 @@ export async function checkImages(docker: Docker, references: readonly string[])
   )
 }
 
-/** Pulls the node image where the engine lacks it, so that its time is seen and can run beside other work; kind's own choice is left to kind. */
+/**
+ * Sees that the engine has the node image, for its own architecture. It is pulled here and not by kind, so that its time
+ * is seen and other work goes on beside it.
+ *
+ * @param architecture the engine's, as Go names it
+ */
 export async function ensureNodeImage(
   docker: Docker,
-  reference: string | undefined,
+  reference: string,
+  architecture: string,
   info: (message: string) => void,
 ): Promise<void> {
-  if (reference === undefined) return
-  const present = await docker.try(inspectImages([reference]))
-  if (present.code === 0) return
-  info(`Pulling the node image ${reference}`)
-  const pulled = await docker.try(pullImage(reference))
-  if (pulled.code !== 0) {
-    throw new Problem(`node-image: the engine cannot pull ${reference}: ${pulled.stderr.trim().split('\n').at(-1)}`)
+  const look = (): Promise<Result> => docker.try(imageArchitecture(reference))
+  let found = await look()
+  if (found.code !== 0) {
+    info(`Pulling the node image ${reference}`)
+    const pulled = await docker.try(pullImage(reference))
+    if (pulled.code !== 0) {
+      throw new Problem(`node-image: the engine cannot pull ${reference}: ${lastLines(pulled.stderr.trim(), 1)}`)
+    }
+    found = await look()
+  }
+  const own = found.stdout.trim()
+  if (own !== architecture) {
+    throw new Problem(
+      `node-image: ${reference} is for ${own}, and the engine runs ${architecture}; name one for ${architecture}`,
+    )
   }
 }

@@ -1,0 +1,167 @@
+import { describe, expect, test } from 'vitest'
+import { dockerAt } from '../../src/engine/docker.ts'
+import { heeding, holderOf, judgeEngine, judgeSeen, probe, readProbe } from '../../src/engine/preflight.ts'
+import { Problem } from '../../src/lib/problem.ts'
+import type { Argv, Result, Runner } from '../../src/lib/run.ts'
+
+const GIB = 1024 ** 3
+const fine = { memory: 4 * GIB, cgroupVersion: '2', storageDriver: 'overlay2' }
+
+describe('what the engine says of itself', () => {
+  test('a usual one raises nothing', () => {
+    expect(judgeEngine(fine, 'v1.37.0', false)).toEqual({ stops: [], warnings: [] })
+  })
+
+  test.each<[string, Partial<typeof fine>, RegExp]>([
+    ['little memory', { memory: 1.5 * GIB }, /1\.5 GiB of memory and a cluster wants 2\.0 GiB.*exit code 137/],
+    ['vfs', { storageDriver: 'vfs' }, /vfs, which copies every layer.*overlay2/],
+  ])('%s is a warning', (_, engine, sentence) => {
+    const { stops, warnings } = judgeEngine({ ...fine, ...engine }, 'v1.34.0', false)
+    expect(stops).toEqual([])
+    expect(warnings).toEqual([expect.stringMatching(sentence)])
+  })
+
+  test.each<[string, string | undefined, boolean, number]>([
+    ['1', 'v1.35.0', false, 1],
+    ['1', 'v1.34.4', false, 0],
+    ['1', 'v1.35.0', true, 0],
+    ['1', undefined, false, 0],
+    ['2', 'v1.37.0', false, 0],
+  ])(
+    'cgroup v%s and Kubernetes %s (failCgroupV1: false is %s) stop it %i times',
+    (cgroupVersion, kubernetes, allowed, count) => {
+      const { stops } = judgeEngine({ ...fine, cgroupVersion }, kubernetes, allowed)
+      expect(stops).toHaveLength(count)
+      if (count > 0) expect(stops[0]).toMatch(/take kubernetes-version "1\.34", or an engine with cgroup v2/)
+    },
+  )
+})
+
+describe('what a container sees of the engine', () => {
+  const printed = (instances: number, watches: number, free: number): string =>
+    `${instances}\n${watches}\nFilesystem     1024-blocks      Used Available Capacity Mounted on\noverlay          263174212  12582912 ${free}      13% /\n`
+
+  test('is read from what it prints', () => {
+    expect(readProbe(printed(128, 65536, 1024))).toEqual({
+      inotifyInstances: 128,
+      inotifyWatches: 65536,
+      freeSpace: 1024 ** 2,
+    })
+  })
+
+  test('enough of all raises nothing', () => {
+    expect(judgeSeen(readProbe(printed(8192, 1_048_576, 90_000_000)))).toEqual({ stops: [], warnings: [] })
+  })
+
+  test.each<[string, string, RegExp]>([
+    [
+      'few inotify instances',
+      printed(128, 1_048_576, 90_000_000),
+      /too many open files.*max_user_instances=512.*max_user_watches=524288.*\(they are 128 and 1048576\)/,
+    ],
+    ['few inotify watches', printed(8192, 8192, 90_000_000), /\(they are 8192 and 8192\)/],
+    ['a full disk', printed(8192, 1_048_576, 900_000), /0\.9 GiB free.*docker system prune/],
+  ])('%s is a warning', (_, output, sentence) => {
+    expect(judgeSeen(readProbe(output)).warnings).toEqual([expect.stringMatching(sentence)])
+  })
+})
+
+describe('a probe', () => {
+  const seen = '8192\n1048576\nFilesystem 1024-blocks Used Available Capacity Mounted on\noverlay 9 9 9000000 1% /\n'
+  const wish = {
+    cluster: 'shop',
+    image: 'kindest/node:v1.34.0',
+    listenAddress: '10.0.0.5',
+    ports: [{ node: 30080, outer: 8080, address: undefined, protocol: 'TCP' as const }],
+  }
+  const says = (stderr: string): Result => ({ code: 125, stdout: '', stderr })
+  const dockerOf = (answer: (argv: Argv) => Result): ReturnType<typeof dockerAt> => {
+    const runner = { try: async (argv: Argv) => answer(argv) } as Runner
+    return dockerAt({ env: {} }, runner)
+  }
+
+  test('publishes what the node will, at the address that it will', async () => {
+    const asked: Argv[] = []
+    const docker = dockerOf(argv => {
+      asked.push(argv)
+      return { code: 0, stdout: seen, stderr: '' }
+    })
+    await expect(probe(docker, wish)).resolves.toMatchObject({ listenAddress: '10.0.0.5' })
+    expect(asked[0]).toEqual(
+      expect.arrayContaining(['--privileged', '--publish=10.0.0.5::6443', '--publish=10.0.0.5:8080:30080/tcp']),
+    )
+  })
+
+  test('takes every address of the engine where it does not have the wished one', async () => {
+    const docker = dockerOf(argv =>
+      argv.includes('--publish=0.0.0.0::6443')
+        ? { code: 0, stdout: seen, stderr: '' }
+        : says(
+            'driver failed programming external connectivity: listen tcp4 10.0.0.5:0: bind: cannot assign requested address',
+          ),
+    )
+    await expect(probe(docker, wish)).resolves.toMatchObject({ listenAddress: '0.0.0.0' })
+  })
+
+  test.each<[string, string, string, RegExp]>([
+    [
+      'a port that a container holds is named with it',
+      'Bind for 10.0.0.5:8080 failed: port is already allocated',
+      'other|0.0.0.0:9090->80/tcp\nshop-db|0.0.0.0:8080->5432/tcp\n',
+      /^ports: the engine's port 8080 is held by the container shop-db; end that/,
+    ],
+    [
+      'a port that a program holds is named',
+      'listen tcp4 10.0.0.5:8080: bind: address already in use',
+      '',
+      /^ports: the engine's port 8080 is held by a program on its machine/,
+    ],
+    [
+      'an engine that allows no privileged containers says so',
+      'docker: Error response from daemon: privileged mode is incompatible with user namespaces.',
+      '',
+      /^the engine runs no privileged containers, which kind's nodes are: .*user namespaces/,
+    ],
+    [
+      'what else the engine says is passed on',
+      'no space left on device',
+      '',
+      /^the engine cannot run a node: no space left/,
+    ],
+  ])('%s', async (_, stderr, published, sentence) => {
+    const docker = dockerOf(argv => (argv[1] === 'ps' ? { code: 0, stdout: published, stderr: '' } : says(stderr)))
+    await expect(probe(docker, wish)).rejects.toThrow(sentence)
+  })
+})
+
+test.each([
+  [8080, 'a|0.0.0.0:8080->80/tcp, [::]:8080->80/tcp', 'a'],
+  [9001, 'b|0.0.0.0:9000-9002->9000-9002/tcp', 'b'],
+  [80, 'c|0.0.0.0:8080->80/tcp', undefined],
+  [80, 'd|80/tcp', undefined],
+  [80, '', undefined],
+])('port %i of %j is held by %s', (port, line, holder) => {
+  expect(holderOf(port, line)).toBe(holder)
+})
+
+describe('warnings', () => {
+  test('come once each, and again with a failure that may be theirs', () => {
+    const said: string[] = []
+    const { heed, recall } = heeding({ warning: message => said.push(message) })
+    heed({ stops: [], warnings: ['one', 'two'] })
+    heed({ stops: [], warnings: ['two'] })
+    expect(said).toEqual(['one', 'two'])
+    expect(recall(new Problem('kind could not'))).toEqual(
+      new Problem('kind could not\nThis was seen before, and may be why:\n  one\n  two'),
+    )
+  })
+
+  test('leave other failures as they are', () => {
+    const failure = new Error('a defect')
+    expect(heeding({ warning: () => {} }).recall(failure)).toBe(failure)
+  })
+
+  test('all that stops a creation comes at once', () => {
+    expect(() => heeding({ warning: () => {} }).heed({ stops: ['one', 'two'], warnings: [] })).toThrow('one\ntwo')
+  })
+})
