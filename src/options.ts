@@ -2,6 +2,7 @@
  * Every option: its name, type, default and sentence. action.yml, plugin.yml and the README's table are written from
  * this list (scripts/generate.ts); `parse` turns what a host was given into one readonly object. Pure, a leaf.
  */
+import { isIP } from 'node:net'
 import { parse as parseYaml } from 'yaml'
 import type { Given } from './host/host.ts'
 import { parseDuration } from './lib/duration.ts'
@@ -92,6 +93,13 @@ export const OPTIONS: readonly Option[] = [
     sentence: 'How long the engine may take to answer.',
   },
   {
+    name: 'host',
+    schema: 'string',
+    default: 'found by trying',
+    sentence:
+      'Name or address by which the step reaches what the engine publishes, where it is not that of the engine.',
+  },
+  {
     name: 'kubeconfig',
     schema: 'string',
     default: "a file in the job's folder",
@@ -169,6 +177,7 @@ export interface Options {
   readonly dockerHost: string | undefined
   /** Milliseconds. */
   readonly dockerWait: number
+  readonly host: string | undefined
   readonly kubeconfig: string | undefined
   readonly keep: boolean
   readonly downloadUrls: Readonly<Partial<Record<DownloadName, string>>>
@@ -230,6 +239,7 @@ export function parse(given: Readonly<Record<string, Given>>, readFile: ReadFile
     wait: option('wait', duration, 300_000),
     dockerHost: option('docker-host', dockerHost, undefined),
     dockerWait: option('docker-wait', duration, 60_000),
+    host: option('host', hostName, undefined),
     kubeconfig: option('kubeconfig', text, undefined),
     keep: option('keep', boolean, false),
     downloadUrls: option('download-url', downloadUrls, {}),
@@ -347,6 +357,14 @@ function dockerHost(value: Given): string {
     )
   }
   return address
+}
+
+function hostName(value: Given): string {
+  const name = text(value)
+  if (!/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(name) && isIP(name) === 0) {
+    throw new Problem(`${show(value)} is neither a host name nor an address; a port does not belong here`)
+  }
+  return name
 }
 
 function ports(value: Given): PortMapping[] {

@@ -47,11 +47,12 @@ export interface Plan {
   /** An empty volume with the labels: made first, removed last. */
   readonly record: string
   readonly network: string
+  /** The step's own container, where this engine runs it: it may join the cluster's network, and leaves it in post. */
+  readonly ownContainer: string | undefined
   readonly labels: Readonly<Record<string, string>>
   /** The node containers, the first control plane first. */
   readonly nodes: readonly string[]
-  /** The node image's reference; undefined where kind takes its own. */
-  readonly nodeImage: string | undefined
+  readonly nodeImage: string
   /** This use's folder, mode 0700. All paths below are in it unless the user said otherwise. */
   readonly folder: string
   readonly kubeconfig: string
@@ -85,7 +86,8 @@ const NAME_LENGTH = 40
  * @param facts.unique random lower-case hexadecimal, at least 8 characters: two plans never share it
  * @param facts.now milliseconds since 1970
  * @param facts.folder the folder of the job's uses
- * @param facts.nodeImage the node image's reference; undefined where kind takes its own
+ * @param facts.nodeImage the node image's reference
+ * @param facts.ownContainer the step's own container on this engine, as `findOwnContainer` finds it
  */
 export function makePlan(
   options: Options,
@@ -95,7 +97,8 @@ export function makePlan(
     readonly unique: string
     readonly now: number
     readonly folder: string
-    readonly nodeImage: string | undefined
+    readonly nodeImage: string
+    readonly ownContainer: string | undefined
   },
 ): Plan {
   const cluster = options.name === undefined ? derivedName(facts.identity.label, facts.unique) : validName(options.name)
@@ -112,6 +115,7 @@ export function makePlan(
     engine,
     record: thing,
     network: thing,
+    ownContainer: facts.ownContainer,
     labels: {
       [LABEL.cluster]: cluster,
       [LABEL.job]: facts.identity.job,

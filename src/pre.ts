@@ -1,14 +1,16 @@
 /** What happens before the job's commands, in this order. */
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
-import { kindConfig } from './cluster/config.ts'
+import { allowsCgroupV1, kindConfig } from './cluster/config.ts'
 import { type Connection, connect } from './cluster/connect.ts'
 import { checkName, makeNetwork, makeNodes, makeRecord } from './cluster/create.ts'
 import { installKind, installKubectl } from './cluster/install.ts'
 import { deleteBootstrapToken, kubernetesVersion, waitUntilReady } from './cluster/ready.ts'
-import { doubt, nodeImage } from './cluster/versions.ts'
+import { judgeVersions, nodeImage } from './cluster/versions.ts'
 import { dockerAt } from './engine/docker.ts'
-import { findEngine } from './engine/engine.ts'
+import { engineExports, findEngine, resolved } from './engine/engine.ts'
+import { findOwnContainer } from './engine/own-container.ts'
+import { heeding, judgeEngine, judgeSeen, probe } from './engine/preflight.ts'
 import { candidates, listenAddress } from './engine/reach.ts'
 import { checkImages, ensureNodeImage } from './images/present.ts'
 import { streamImages } from './images/stream.ts'
@@ -45,17 +47,23 @@ export async function pre(world: World): Promise<void> {
   })
   const docker = dockerAt(engine, runner)
   const image = nodeImage(options.nodeImage, kind.version)
-  const doubted = image.kubernetesVersion === undefined ? undefined : doubt(image.kubernetesVersion, kind.version)
-  if (doubted !== undefined) host.warning(doubted)
-  const hosts = candidates(engine)
-  const remote = engine.hostname !== undefined
-  const config = kindConfig(options, { listenAddress: listenAddress(engine), names: hosts, remote })
+  const preflight = heeding(host)
+  preflight.heed(judgeVersions(image.kubernetesVersion, kind.version))
+  preflight.heed(judgeEngine(engine, image.kubernetesVersion, allowsCgroupV1(options.config)))
+  const given = options.host === undefined ? undefined : await resolved(options.host)
+  const names = candidates(engine, given)
+  const configFor = (listenAddress: string) =>
+    kindConfig(options, { listenAddress, names, remote: engine.hostname !== undefined })
+  const wishedAddress = listenAddress(given?.addresses ?? engine.addresses)
+  configFor(wishedAddress) // What cannot go together is said before anything is made.
+
   const plan = makePlan(options, engine, {
     identity: host.identity,
     unique: randomBytes(8).toString('hex'),
     now: world.now(),
     folder: host.folder,
     nodeImage: image.reference,
+    ownContainer: await findOwnContainer(docker),
   })
   await Promise.all([checkName(docker, plan), checkImages(docker, options.images)])
 
@@ -64,9 +72,23 @@ export async function pre(world: World): Promise<void> {
   try {
     const connection = await host.group(`Create the cluster ${plan.cluster}`, async () => {
       await makeRecord(docker, plan)
-      await Promise.all([makeNetwork(docker, plan), ensureNodeImage(docker, plan.nodeImage, host.info)])
-      await makeNodes(runner, kind.path, plan, config, host.debug)
-      return connect(plan, kind.path, hosts, options.ports, { docker, runner, ...log })
+      const [, place] = await Promise.all([
+        makeNetwork(docker, plan),
+        ensureNodeImage(docker, plan.nodeImage, engine.architecture, host.info).then(() =>
+          probe(docker, {
+            cluster: plan.cluster,
+            image: plan.nodeImage,
+            listenAddress: wishedAddress,
+            ports: options.ports,
+          }),
+        ),
+      ])
+      if (place.listenAddress !== wishedAddress) {
+        host.info(`The engine itself does not have the address ${wishedAddress}: it publishes ports on all that it has`)
+      }
+      preflight.heed(judgeSeen(place.seen))
+      await makeNodes(runner, kind.path, plan, configFor(place.listenAddress), host.debug)
+      return connect(plan, kind.path, names, options.ports, { docker, runner, ...log })
     })
     const { kubeconfig } = connection
     const ready = await host.group('Load images, wait until all is ready', async () => {
@@ -86,7 +108,7 @@ export async function pre(world: World): Promise<void> {
     tellFacts(world, plan, connection, ready.version)
   } catch (error) {
     saveState({ plan, stage: signal.aborted ? 'cancelled' : 'failed' })
-    throw error
+    throw preflight.recall(error)
   }
 }
 
@@ -106,11 +128,11 @@ async function exportAll(
     host: reached,
     ports: portsOutput(ports),
     network: plan.network,
-    'node-image': plan.nodeImage ?? '',
+    'node-image': plan.nodeImage,
     'kubernetes-version': version,
   }
   await host.setOutputs(outputs)
-  await host.exportVariables({ ...variablesOf(outputs, ports), ...(plan.engine.exported ? plan.engine.env : {}) })
+  await host.exportVariables({ ...variablesOf(outputs, ports), ...engineExports(plan.engine, host.env) })
   for (const folder of folders) if (folder !== undefined) await host.addPath(folder)
 }
 

@@ -54,6 +54,7 @@ export function aPlan(facts: PlanFacts = {}): Plan {
     unique: facts.unique ?? '0123456789abcdef',
     now: facts.now ?? Date.UTC(2026, 0, 1),
     folder: facts.folder ?? '/job',
+    ownContainer: undefined,
     nodeImage: facts.nodeImage ?? 'kindest/node:v1.34.0',
   })
 }

@@ -58,6 +58,11 @@ function certificateNames(version: string, address: string, names: readonly stri
   }
 }
 
+/** True where the user's config lets the kubelet run on cgroup v1, which it refuses from Kubernetes 1.35 on. */
+export function allowsCgroupV1(config: KindConfig | undefined): boolean {
+  return /failCgroupV1\W+false/.test(JSON.stringify(config ?? {}))
+}
+
 /** The nodes as the user listed them, or one control plane and the workers; the first control plane gets the ports. */
 function nodes(options: Pick<Options, 'config' | 'workers' | 'ports'>, listenAddress: string): KindNode[] {
   const listed = options.config?.nodes

@@ -1,6 +1,7 @@
 import type { KubeConfig } from '@kubernetes/client-node'
-import { type Docker, engineEnv } from '../engine/docker.ts'
-import { reach, readPublished } from '../engine/reach.ts'
+import { connectNetwork, type Docker, engineEnv, inspectNode } from '../engine/docker.ts'
+import { reach, type Way } from '../engine/reach.ts'
+import { Problem } from '../lib/problem.ts'
 import type { Runner } from '../lib/run.ts'
 import type { PortMapping } from '../options.ts'
 import type { PublishedPort } from '../outputs.ts'
@@ -19,9 +20,9 @@ export interface Connection {
 
 /**
  * Finds the address at which the API server answers this step, and writes the kubeconfig for it and the one for
- * containers on the cluster's network.
+ * containers on the cluster's network. A step whose container the engine runs joins that network where it must.
  *
- * @param hosts the names and addresses to try, in this order
+ * @param hosts the names and addresses that may reach what the engine publishes, in the order in which they are tried
  * @throws Problem with the table of attempts where none answers
  */
 export async function connect(
@@ -33,32 +34,73 @@ export async function connect(
     readonly docker: Docker
     readonly runner: Runner
     readonly signal: AbortSignal
+    readonly info: (message: string) => void
     readonly debug: (message: string) => void
   },
 ): Promise<Connection> {
   const env = { ...engineEnv(plan.engine), ...kindEnv(plan) }
   const ask = async (internal: boolean): Promise<KubeConfig> =>
     readKubeconfig((await world.runner.run(getKubeconfig(kind, plan, internal), { env })).stdout)
-  const [external, internal, published] = await Promise.all([
+  const node = plan.nodes[0] ?? ''
+  const [external, internal, { published, address }] = await Promise.all([
     ask(false),
     ask(true),
-    readPublished(world.docker, plan.nodes[0] ?? ''),
+    lookAtNode(world.docker, node, plan.network),
   ])
-  const port = published.get('6443/tcp') ?? serverPort(external)
-  const host = await reach(hosts, port, credentials(external), world.signal, world.debug)
-  const server = `https://${host.includes(':') ? `[${host}]` : host}:${port}`
+  const port = published.get(`${API_SERVER}/tcp`) ?? serverPort(external)
+  const outside: Way = { prepare: async () => {}, routes: hosts.map(host => ({ host, port })) }
+  const inside: Way = {
+    prepare: () => joinNetwork(plan, world),
+    routes: [node, address].map(host => ({ host, port: API_SERVER })),
+  }
+  const ways = plan.ownContainer === undefined ? [outside] : [outside, inside]
+  const route = await reach(ways, credentials(external), world)
+  const isInside = inside.routes.includes(route)
+
+  const server = `https://${route.host.includes(':') ? `[${route.host}]` : route.host}:${route.port}`
   const kubeconfig = withServer(external, server)
   writeKubeconfig(plan.kubeconfig, kubeconfig)
   writeKubeconfig(plan.internalKubeconfig, internal)
   return {
     kubeconfig,
     server,
-    host,
+    host: route.host,
     ports: ports.flatMap(({ node, protocol }) => {
-      const outer = published.get(`${node}/${protocol.toLowerCase()}`)
-      return outer === undefined ? [] : [{ node, protocol, host, outer }]
+      const outer = isInside ? node : published.get(`${node}/${protocol.toLowerCase()}`)
+      return outer === undefined ? [] : [{ node, protocol, host: route.host, outer }]
     }),
   }
+}
+
+/** The port on which kubeadm lets the API server listen in its node. */
+const API_SERVER = 6443
+
+async function joinNetwork(
+  plan: Plan,
+  world: { readonly docker: Docker; readonly info: (message: string) => void },
+): Promise<void> {
+  const container = plan.ownContainer ?? ''
+  const joined = await world.docker.try(connectNetwork(plan.network, container))
+  if (joined.code !== 0)
+    throw new Problem(`this step's container cannot join the network ${plan.network}: ${joined.stderr.trim()}`)
+  world.info(`This step's container ${container.slice(0, 12)} joined the network ${plan.network} until the job's end`)
+}
+
+/** What a node publishes (the engine's port by the node's `port/protocol`), and its address in the cluster's network. */
+async function lookAtNode(
+  docker: Docker,
+  node: string,
+  network: string,
+): Promise<{ readonly published: ReadonlyMap<string, number>; readonly address: string }> {
+  const { ports, networks } = JSON.parse((await docker.run(inspectNode(node))).stdout) as {
+    readonly ports: Readonly<Record<string, readonly { readonly HostPort: string }[] | null>> | null
+    readonly networks: Readonly<Record<string, { readonly IPAddress: string }>>
+  }
+  const published = Object.entries(ports ?? {}).flatMap(([port, bindings]) => {
+    const first = bindings?.[0]
+    return first ? [[port, Number(first.HostPort)] as const] : []
+  })
+  return { published: new Map(published), address: networks[network]?.IPAddress ?? '' }
 }
 
 /** With several control planes the load balancer has the port, and kind's kubeconfig names it. */

@@ -14,7 +14,7 @@ export const createCluster = (program: string, plan: Plan): Argv => [
   'cluster',
   `--name=${plan.cluster}`,
   '--config=-',
-  ...(plan.nodeImage === undefined ? [] : [`--image=${plan.nodeImage}`]),
+  `--image=${plan.nodeImage}`,
   `--kubeconfig=${plan.folder}/kubeconfig-kind`,
   '--wait=0',
   '--retain',

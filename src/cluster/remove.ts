@@ -2,6 +2,7 @@ import {
   clusterContainers,
   clusterNetworks,
   type Docker,
+  disconnectNetwork,
   recordLabels,
   removeContainers,
   removeNetworks,
@@ -36,6 +37,10 @@ export async function removeCluster(docker: Docker, plan: Plan): Promise<string 
   // Force kills: a stop would wait for the node's init to the end of its time-out.
   if (containers.length > 0) await docker.run(removeContainers(containers), { timeout: LIMIT })
   const networks = await ids(docker, clusterNetworks(plan.cluster))
+  if (plan.ownContainer !== undefined) {
+    // It is there only if the step had to join; the engine says so otherwise.
+    for (const network of networks) await docker.try(disconnectNetwork(network, plan.ownContainer), { timeout: LIMIT })
+  }
   if (networks.length > 0) await docker.run(removeNetworks(networks), { timeout: LIMIT })
   await docker.run(removeVolume(plan.record), { timeout: LIMIT })
   const nodes = containers.length === 1 ? '1 node' : `${containers.length} nodes`

@@ -3,21 +3,30 @@ import https from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Problem } from '../lib/problem.ts'
 import type { Engine } from '../plan.ts'
-import { type Docker, publishedPorts } from './docker.ts'
 import { isLoopback } from './find.ts'
 
 /**
- * The engine's address that published ports listen on: loopback where that reaches them, else the engine's own address
- * on the network that the step shares with it.
+ * The engine's address on which to publish: loopback where that reaches it, else the engine's own address on the network
+ * that the step shares with it.
+ *
+ * @param addresses what the engine's name, or the name that `host` gives it, resolves to; empty for a socket
  */
-export function listenAddress(engine: Pick<Engine, 'hostname' | 'addresses'>): string {
-  const own = engine.addresses.find(address => !isLoopback(address))
-  return engine.hostname === undefined || own === undefined ? '127.0.0.1' : own
+export function listenAddress(addresses: readonly string[]): string {
+  return addresses.find(address => !isLoopback(address)) ?? '127.0.0.1'
 }
 
-/** The names and addresses by which the step may get there, the best first; all of them go into the certificate. */
-export function candidates(engine: Pick<Engine, 'hostname' | 'addresses'>): string[] {
-  return [...new Set([engine.hostname ?? '127.0.0.1', ...engine.addresses])]
+/**
+ * The names and addresses by which the step may get to what the engine publishes, the best first. All of them go into the
+ * API server's certificate.
+ *
+ * @param host what the user says, and what it resolves to
+ */
+export function candidates(
+  engine: Pick<Engine, 'hostname' | 'addresses'>,
+  host: { readonly name: string; readonly addresses: readonly string[] } | undefined,
+): string[] {
+  const given = host === undefined ? [] : [host.name, ...host.addresses]
+  return [...new Set([...given, engine.hostname ?? '127.0.0.1', ...engine.addresses])]
 }
 
 /** What proves that the API server at an address is ours. PEM texts. */
@@ -27,41 +36,53 @@ export interface Credentials {
   readonly key: string
 }
 
-export interface Attempt {
+/** An address at which the API server may answer. */
+export interface Route {
   readonly host: string
   readonly port: number
+}
+
+/** Routes that are tried together, once `prepare` has done what they need. */
+export interface Way {
+  readonly prepare: () => Promise<void>
+  readonly routes: readonly Route[]
+}
+
+interface Attempt extends Route {
   /** What was met there. */
   readonly met: string
 }
 
-/** How long all candidates together may take to answer, in milliseconds. */
-const LIMIT = 15_000
+/** How long all routes together may take to answer, in milliseconds: the API server runs already. */
+const LIMIT = 10_000
 
 /**
- * Finds the first candidate at which the API server answers with a certificate for that very name.
+ * Finds the first route by which the API server answers with a certificate for that very name.
  *
- * @param port the published port
- * @returns the candidate
+ * @param ways the next one is prepared only where those before it lead nowhere
  * @throws Problem with the table of attempts where none answers in time
  */
 export async function reach(
-  hosts: readonly string[],
-  port: number,
+  ways: readonly Way[],
   credentials: Credentials,
-  signal: AbortSignal,
-  debug: (message: string) => void,
-): Promise<string> {
+  world: { readonly signal: AbortSignal; readonly debug: (message: string) => void },
+): Promise<Route> {
   const deadline = performance.now() + LIMIT
+  const prepared = new Set<Way>()
   for (;;) {
     const attempts: Attempt[] = []
-    for (const host of hosts) {
-      const met = await tryServer(host, port, credentials)
-      debug(`https://${host}:${port}: ${met}`)
-      if (met === 'answers') return host
-      attempts.push({ host, port, met })
+    for (const way of ways) {
+      if (!prepared.has(way)) await way.prepare()
+      prepared.add(way)
+      for (const route of way.routes) {
+        const met = await tryServer(route, credentials)
+        world.debug(`https://${route.host}:${route.port} ${met}`)
+        if (met === ANSWERS) return route
+        attempts.push({ ...route, met })
+      }
     }
     if (performance.now() > deadline) throw unreachable(attempts)
-    await sleep(250, undefined, { signal })
+    await sleep(250, undefined, { signal: world.signal })
   }
 }
 
@@ -69,32 +90,22 @@ function unreachable(attempts: readonly Attempt[]): Problem {
   const width = Math.max(...attempts.map(({ host, port }) => `${host}:${port}`.length))
   const table = attempts.map(({ host, port, met }) => `  ${`${host}:${port}`.padEnd(width)}  ${met}`)
   return new Problem(
-    `the cluster is up, but this step reaches its API server by none of the addresses that the engine could publish it on:\n${table.join('\n')}`,
+    `the cluster is up, but this step gets to its API server by none of the addresses that could lead there; a forward of the engine's own port alone is not enough: let the step reach the ports that the engine publishes, or name an address that does with host\n${table.join('\n')}`,
   )
 }
 
-function tryServer(host: string, port: number, credentials: Credentials): Promise<string> {
+const ANSWERS = 'answers'
+
+function tryServer({ host, port }: Route, credentials: Credentials): Promise<string> {
   return new Promise(resolve => {
     const request = https.get(
-      { host, port, path: '/version', timeout: 3000, agent: false, ...credentials },
+      { host, port, path: '/version', timeout: 2000, agent: false, ...credentials },
       response => {
         response.resume()
-        resolve(response.statusCode === 200 ? 'answers' : `answers with status ${response.statusCode}`)
+        resolve(response.statusCode === 200 ? ANSWERS : `answers with status ${response.statusCode}`)
       },
     )
-    request.on('timeout', () => request.destroy(new Error('no answer within 3 s')))
+    request.on('timeout', () => request.destroy(new Error('does not answer within 2 s')))
     request.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message))
   })
-}
-
-/** What a container publishes: the engine's port by the container's `port/protocol` in lower case. */
-export async function readPublished(docker: Docker, container: string): Promise<ReadonlyMap<string, number>> {
-  const { stdout } = await docker.run(publishedPorts(container))
-  const ports = JSON.parse(stdout) as Readonly<Record<string, readonly { HostPort: string }[] | null>> | null
-  return new Map(
-    Object.entries(ports ?? {}).flatMap(([port, bindings]) => {
-      const first = bindings?.[0]
-      return first ? [[port, Number(first.HostPort)] as const] : []
-    }),
-  )
 }

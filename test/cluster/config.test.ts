@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'vitest'
+import { allowsCgroupV1, kindConfig } from '../../src/cluster/config.ts'
+import type { KindConfig, Options } from '../../src/options.ts'
+import { anOptions } from '../builders.ts'
+
+const place = { listenAddress: '172.18.0.2', names: ['docker', '172.18.0.2'], remote: true }
+const merged = (options: Partial<Options>, where: Partial<typeof place> = {}): KindConfig =>
+  kindConfig(anOptions(options), { ...place, ...where })
+const cluster: KindConfig = { kind: 'Cluster', apiVersion: 'kind.x-k8s.io/v1alpha4' }
+
+describe('without a config of the user', () => {
+  test('the API server is published where the step reaches it, at a port that the engine picks', () => {
+    expect(merged({}).networking).toEqual({ ipFamily: 'ipv4', apiServerAddress: '172.18.0.2', apiServerPort: -1 })
+  })
+
+  test('workers come beside one control plane', () => {
+    expect(merged({ workers: 2 }).nodes).toEqual([{ role: 'control-plane' }, { role: 'worker' }, { role: 'worker' }])
+  })
+
+  test.each(['v1beta3', 'v1beta4'])(
+    "every name is added to the certificate, beside kind's own, in kubeadm's %s",
+    version => {
+      const patches = merged({})['kubeadmConfigPatchesJSON6902'] as { version: string; patch: string }[]
+      const added = JSON.parse(patches.find(patch => patch.version === version)?.patch ?? '') as object[]
+      expect(added).toEqual(
+        ['localhost', '127.0.0.1', '172.18.0.2', 'docker'].map(value => ({
+          op: 'add',
+          path: '/apiServer/certSANs/-',
+          value,
+        })),
+      )
+    },
+  )
+})
+
+describe('ports', () => {
+  test('are published on the first control plane; the engine picks what is not said', () => {
+    const ports: Options['ports'] = [
+      { node: 30080, outer: undefined, address: undefined, protocol: 'TCP' },
+      { node: 30053, outer: 53, address: '0.0.0.0', protocol: 'UDP' },
+    ]
+    expect(merged({ ports, workers: 1 }).nodes).toEqual([
+      {
+        role: 'control-plane',
+        extraPortMappings: [
+          { containerPort: 30080, hostPort: -1, listenAddress: '172.18.0.2', protocol: 'TCP' },
+          { containerPort: 30053, hostPort: 53, listenAddress: '0.0.0.0', protocol: 'UDP' },
+        ],
+      },
+      { role: 'worker' },
+    ])
+  })
+
+  test('that the config maps already stay as they are there', () => {
+    const mapping = { containerPort: 30080, hostPort: 8080 }
+    const config = { ...cluster, nodes: [{ role: 'control-plane', extraPortMappings: [mapping] }] }
+    const ports: Options['ports'] = [{ node: 30080, outer: undefined, address: undefined, protocol: 'TCP' }]
+    expect(merged({ config, ports }).nodes?.[0]?.extraPortMappings).toEqual([mapping])
+  })
+})
+
+describe("the user's config", () => {
+  test('stands: roles, labels, feature gates, networking, patches', () => {
+    const config: KindConfig = {
+      ...cluster,
+      featureGates: { Some: true },
+      networking: { podSubnet: '10.99.0.0/16', apiServerAddress: '0.0.0.0', ipFamily: 'dual' },
+      nodes: [{ role: 'control-plane', labels: { tier: 'one' } }, { role: 'worker' }],
+      kubeadmConfigPatches: ['kind: ClusterConfiguration\napiServer: {extraArgs: {v: "4"}}\n'],
+    }
+    expect(merged({ config })).toMatchObject({
+      ...config,
+      networking: { ...config.networking, apiServerPort: -1 },
+    })
+  })
+
+  test('keeps its own JSON patches before ours', () => {
+    const own = { group: 'kubeadm.k8s.io', version: 'v1beta4', kind: 'InitConfiguration', patch: '[]' }
+    const patches = merged({ config: { ...cluster, kubeadmConfigPatchesJSON6902: [own] } })[
+      'kubeadmConfigPatchesJSON6902'
+    ]
+    expect((patches as unknown[])[0]).toEqual(own)
+  })
+
+  test('with several control planes is refused on a remote engine, with the reason', () => {
+    const config = { ...cluster, nodes: [{ role: 'control-plane' }, { role: 'control-plane' }] }
+    expect(() => merged({ config })).toThrow(/^config: 2 control planes need an engine on this machine/)
+    expect(merged({ config }, { remote: false }).networking?.['apiServerPort']).toBe(0)
+  })
+
+  test.each([
+    ['kind: KubeletConfiguration\nfailCgroupV1: false\n', true],
+    ['kind: KubeletConfiguration\nfailCgroupV1: true\n', false],
+    ['kind: KubeletConfiguration\n', false],
+  ])('says with %j that cgroup v1 is allowed: %s', (patch, allowed) => {
+    expect(allowsCgroupV1({ ...cluster, kubeadmConfigPatches: [patch] })).toBe(allowed)
+  })
+})
