@@ -8,6 +8,7 @@ import { pre } from './pre.ts'
 /** Runs the program as one of its entries and ends the process. The only place that touches the process itself. */
 export async function main(entry: Entry): Promise<never> {
   let code = entry === 'post' ? 0 : 1
+  process.noDeprecation = true // what our packages ought not to call is no news for a job's log
   // A reader of the log that is gone must not end a removal half-way.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   try {

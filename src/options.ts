@@ -159,6 +159,7 @@ export interface KindNode {
   readonly role?: string
   readonly image?: string
   readonly extraPortMappings?: readonly Readonly<Record<string, unknown>>[]
+  readonly extraMounts?: readonly { readonly hostPath?: unknown }[]
 }
 
 export type DownloadName = 'kind' | 'kubectl'

@@ -1,115 +1,167 @@
 /** What happens before the job's commands, in this order. */
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
-import { allowsCgroupV1, kindConfig } from './cluster/config.ts'
+import { allowsCgroupV1, kindConfig, mountedPaths } from './cluster/config.ts'
 import { type Connection, connect } from './cluster/connect.ts'
 import { checkName, makeNetwork, makeNodes, makeRecord } from './cluster/create.ts'
-import { installKind, installKubectl } from './cluster/install.ts'
+import { endedNodes } from './cluster/ended.ts'
+import { installKind, installKubectl, type Program } from './cluster/install.ts'
 import { deleteBootstrapToken, kubernetesVersion, waitUntilReady } from './cluster/ready.ts'
 import { judgeVersions, nodeImage } from './cluster/versions.ts'
-import { dockerAt } from './engine/docker.ts'
+import { type Docker, dockerAt } from './engine/docker.ts'
 import { engineExports, findEngine, resolved } from './engine/engine.ts'
 import { findOwnContainer } from './engine/own-container.ts'
-import { heeding, judgeEngine, judgeSeen, probe } from './engine/preflight.ts'
+import { type Heed, heeding, judgeEngine, judgeSeen, probe } from './engine/preflight.ts'
 import { candidates, listenAddress } from './engine/reach.ts'
 import { checkImages, ensureNodeImage } from './images/present.ts'
 import { streamImages } from './images/stream.ts'
 import { formatBytes } from './lib/bytes.ts'
+import { messageOf, Problem } from './lib/problem.ts'
 import { thisProcess } from './lib/process.ts'
-import { parse } from './options.ts'
+import { type KindConfig, type Options, parse } from './options.ts'
 import { type Outputs, portsOutput, variablesOf } from './outputs.ts'
-import { makePlan, type Plan } from './plan.ts'
+import { type Engine, makePlan, type Plan } from './plan.ts'
+import { tellFacts } from './report/facts.ts'
 import { saveState } from './state.ts'
 import type { World } from './world.ts'
 
 /** Gives the job its cluster. What is made is in the saved plan before it is made, so that post can remove it. */
 export async function pre(world: World): Promise<void> {
-  const { host, run: runner, signal } = world
-  const log = { signal, info: host.info, debug: host.debug, warning: host.warning }
-  const tools = {
-    runner,
-    log,
-    now: world.now,
-    platform: { os: process.platform, arch: process.arch },
-    cacheFolder: host.env['RUNNER_TOOL_CACHE'],
-    folder: host.env['RUNNER_TEMP'] ?? host.folder,
-  }
-
+  const { host, signal } = world
   const options = parse(host.given(), path => (existsSync(path) ? readFileSync(path, 'utf8') : undefined))
-  const { engine, kind } = await host.group('Find the Docker engine, get kind', async () => {
+  const { engine, kind } = await findEngineGetKind(world, options)
+  const docker = dockerAt(engine, world.run)
+  const preflight = heeding(host)
+  const { plan, reach } = await decide(world, options, engine, kind, docker, preflight)
+
+  await host.remember(plan.cluster)
+  saveState({ plan, stage: 'making', pre: thisProcess() })
+  try {
+    const connection = await create(world, options, plan, reach, kind, docker, preflight)
+    const { version, kubectl } = await makeReady(world, options, plan, connection, docker)
+    await exportAll(world, plan, connection, version, [kind.folder, kubectl?.folder])
+    saveState({ plan, stage: 'ready' })
+    tellFacts(host, plan, connection, version)
+  } catch (error) {
+    saveState({ plan, stage: signal.aborted ? 'cancelled' : 'failed' })
+    throw signal.aborted ? error : preflight.recall(await withEndedNodes(error, docker, plan))
+  }
+}
+
+/** The engine is waited for while kind is downloaded. */
+function findEngineGetKind(world: World, options: Options): Promise<{ engine: Engine; kind: Program }> {
+  const { host } = world
+  return host.group('Find the Docker engine, get kind', async () => {
     const [engine, kind] = await Promise.all([
-      findEngine(options, { env: host.env, ...log }),
-      installKind({ ...tools, version: options.kindVersion, url: options.downloadUrls.kind }),
+      findEngine(options, { ...logOf(world), env: host.env }),
+      installKind({ ...toolsOf(world), version: options.kindVersion, url: options.downloadUrls.kind }),
     ])
     host.info(`Docker ${engine.version} at ${engine.address}, found by ${engine.source}`)
     host.info(`kind ${kind.version} at ${kind.path}`)
     return { engine, kind }
   })
-  const docker = dockerAt(engine, runner)
+}
+
+/** How the step may get to what the engine publishes. */
+interface Reach {
+  /** The names and addresses to try. */
+  readonly names: readonly string[]
+  /** The engine's address to publish on. */
+  readonly listenAddress: string
+  readonly configFor: (listenAddress: string) => KindConfig
+}
+
+/** Decides on everything that will be made. What cannot work is said here, before anything is made. */
+async function decide(
+  { host, now }: World,
+  options: Options,
+  engine: Engine,
+  kind: Program,
+  docker: Docker,
+  preflight: Heed,
+): Promise<{ plan: Plan; reach: Reach }> {
   const image = nodeImage(options.nodeImage, kind.version)
-  const preflight = heeding(host)
   preflight.heed(judgeVersions(image.kubernetesVersion, kind.version))
   preflight.heed(judgeEngine(engine, image.kubernetesVersion, allowsCgroupV1(options.config)))
+
   const given = options.host === undefined ? undefined : await resolved(options.host)
   const names = candidates(engine, given)
-  const configFor = (listenAddress: string) =>
-    kindConfig(options, { listenAddress, names, remote: engine.hostname !== undefined })
-  const wishedAddress = listenAddress(given?.addresses ?? engine.addresses)
-  configFor(wishedAddress) // What cannot go together is said before anything is made.
+  const remote = engine.hostname !== undefined
+  const configFor = (listenAddress: string): KindConfig => kindConfig(options, { listenAddress, names, remote })
+  const reach = { names, listenAddress: listenAddress(given?.addresses ?? engine.addresses), configFor }
+  configFor(reach.listenAddress)
 
   const plan = makePlan(options, engine, {
     identity: host.identity,
     unique: randomBytes(8).toString('hex'),
-    now: world.now(),
+    now: now(),
     folder: host.folder,
     nodeImage: image.reference,
     ownContainer: await findOwnContainer(docker),
   })
   await Promise.all([checkName(docker, plan), checkImages(docker, options.images)])
+  return { plan, reach }
+}
 
-  await host.remember(plan.cluster)
-  saveState({ plan, stage: 'making', pre: thisProcess() })
-  try {
-    const connection = await host.group(`Create the cluster ${plan.cluster}`, async () => {
-      await makeRecord(docker, plan)
-      const [, place] = await Promise.all([
-        makeNetwork(docker, plan),
-        ensureNodeImage(docker, plan.nodeImage, engine.architecture, host.info).then(() =>
-          probe(docker, {
-            cluster: plan.cluster,
-            image: plan.nodeImage,
-            listenAddress: wishedAddress,
-            ports: options.ports,
-          }),
-        ),
-      ])
-      if (place.listenAddress !== wishedAddress) {
-        host.info(`The engine itself does not have the address ${wishedAddress}: it publishes ports on all that it has`)
-      }
-      preflight.heed(judgeSeen(place.seen))
-      await makeNodes(runner, kind.path, plan, configFor(place.listenAddress), host.debug)
-      return connect(plan, kind.path, names, options.ports, { docker, runner, ...log })
-    })
-    const { kubeconfig } = connection
-    const ready = await host.group('Load images, wait until all is ready', async () => {
-      const [version] = await Promise.all([
-        kubernetesVersion(kubeconfig),
-        deleteBootstrapToken(kubeconfig),
-        options.wait > 0 ? waitUntilReady(kubeconfig, plan.nodes, options.wait, log) : undefined,
-        streamImages(docker, options.images, plan.nodes).then(bytes => {
-          if (bytes > 0) host.info(`${options.images.join(', ')} in every node: ${formatBytes(bytes)} read once`)
-        }),
-      ])
-      const kubectl = { version: options.kubectlVersion, kubernetesVersion: version, url: options.downloadUrls.kubectl }
-      return { version, kubectl: await installKubectl({ ...tools, ...kubectl }) }
-    })
-    await exportAll(world, plan, connection, ready.version, [kind.folder, ready.kubectl?.folder])
-    saveState({ plan, stage: 'ready' })
-    tellFacts(world, plan, connection, ready.version)
-  } catch (error) {
-    saveState({ plan, stage: signal.aborted ? 'cancelled' : 'failed' })
-    throw preflight.recall(error)
+/** Makes record, network and nodes, and finds the address at which the API server answers. */
+function create(
+  world: World,
+  options: Options,
+  plan: Plan,
+  reach: Reach,
+  kind: Program,
+  docker: Docker,
+  preflight: Heed,
+): Promise<Connection> {
+  const { host, run: runner } = world
+  const wish = {
+    cluster: plan.cluster,
+    image: plan.nodeImage,
+    listenAddress: reach.listenAddress,
+    ports: options.ports,
+    mounts: mountedPaths(options.config),
   }
+  return host.group(`Create the cluster ${plan.cluster}`, async () => {
+    await makeRecord(docker, plan)
+    const [, place] = await Promise.all([
+      makeNetwork(docker, plan),
+      ensureNodeImage(docker, plan.nodeImage, plan.engine.architecture, host.info).then(() => probe(docker, wish)),
+    ])
+    preflight.heed(judgeSeen(place.seen))
+    if (place.listenAddress !== reach.listenAddress) {
+      host.info(`The engine does not have the address ${reach.listenAddress} itself: it publishes on all that it has`)
+    }
+    await makeNodes(runner, kind.path, plan, reach.configFor(place.listenAddress), host.debug)
+    return connect(plan, kind.path, reach.names, options.ports, { docker, runner, ...logOf(world) })
+  })
+}
+
+/** Nodes become ready while images stream into them and kubectl is downloaded. */
+function makeReady(
+  world: World,
+  options: Options,
+  plan: Plan,
+  { kubeconfig }: Connection,
+  docker: Docker,
+): Promise<{ version: string; kubectl: Program | undefined }> {
+  const { host } = world
+  return host.group('Load images, wait until all is ready', async () => {
+    const version = await kubernetesVersion(kubeconfig)
+    const [kubectl] = await Promise.all([
+      installKubectl({
+        ...toolsOf(world),
+        version: options.kubectlVersion,
+        kubernetesVersion: version,
+        url: options.downloadUrls.kubectl,
+      }),
+      options.wait > 0 ? waitUntilReady(kubeconfig, plan.nodes, options.wait, logOf(world)) : undefined,
+      streamImages(docker, options.images, plan.nodes).then(bytes => {
+        if (bytes > 0) host.info(`${options.images.join(', ')} in every node: ${formatBytes(bytes)} read once`)
+      }),
+      deleteBootstrapToken(kubeconfig),
+    ])
+    return { version, kubectl }
+  })
 }
 
 /** Gives the later commands of the job what they need to reach the cluster and, where it had to be found, the engine. */
@@ -136,14 +188,23 @@ async function exportAll(
   for (const folder of folders) if (folder !== undefined) await host.addPath(folder)
 }
 
-/** The closing block: the facts that people copy. */
-function tellFacts({ host }: World, plan: Plan, { server, ports }: Connection, version: string): void {
-  host.info(`Kubernetes ${version} is ready: context kind-${plan.cluster}, ${server}`)
-  for (const port of ports) host.info(`NodePort ${port.node} is at ${port.host}:${port.outer}`)
-  if (plan.keep) host.warning(`keep: the cluster stays up after the job; remove it with: ${removalCommand(plan)}`)
+/** A failure with what became of the nodes, where one of them does not run any more. */
+async function withEndedNodes(error: unknown, docker: Docker, plan: Plan): Promise<unknown> {
+  const ended = await endedNodes(docker, plan).catch(() => [])
+  return ended.length === 0 ? error : new Problem([messageOf(error), ...ended].join('\n'))
 }
 
-function removalCommand({ cluster, network, record }: Plan): string {
-  const nodes = `$(docker ps -aq --filter label=io.x-k8s.kind.cluster=${cluster})`
-  return `docker rm -fv ${nodes} && docker network rm ${network} && docker volume rm ${record}`
+function logOf({ host, signal }: World) {
+  return { signal, info: host.info, debug: host.debug, warning: host.warning }
+}
+
+function toolsOf(world: World) {
+  return {
+    runner: world.run,
+    log: logOf(world),
+    now: world.now,
+    platform: { os: process.platform, arch: process.arch },
+    cacheFolder: world.host.env['RUNNER_TOOL_CACHE'],
+    folder: world.host.env['RUNNER_TEMP'] ?? world.host.folder,
+  }
 }

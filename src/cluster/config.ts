@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { Problem } from '../lib/problem.ts'
 import type { KindConfig, KindNode, Options, PortMapping } from '../options.ts'
 import { nodeRoles } from '../plan.ts'
@@ -61,6 +62,12 @@ function certificateNames(version: string, address: string, names: readonly stri
 /** True where the user's config lets the kubelet run on cgroup v1, which it refuses from Kubernetes 1.35 on. */
 export function allowsCgroupV1(config: KindConfig | undefined): boolean {
   return /failCgroupV1\W+false/.test(JSON.stringify(config ?? {}))
+}
+
+/** The paths that the config mounts into nodes, absolute: kind takes a relative one from the current folder. */
+export function mountedPaths(config: KindConfig | undefined): string[] {
+  const mounts = (config?.nodes ?? []).flatMap(node => node.extraMounts ?? [])
+  return [...new Set(mounts.flatMap(({ hostPath }) => (typeof hostPath === 'string' ? [resolve(hostPath)] : [])))]
 }
 
 /** The nodes as the user listed them, or one control plane and the workers; the first control plane gets the ports. */

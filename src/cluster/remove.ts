@@ -9,6 +9,7 @@ import {
   removeVolume,
 } from '../engine/docker.ts'
 import { LABEL, type Plan } from '../plan.ts'
+import { plannedContainers, removeLateNodes } from './late.ts'
 
 /** How long one command of the removal may take, in milliseconds: an engine that hangs must not hold up the job's end. */
 const LIMIT = 60_000
@@ -36,6 +37,7 @@ export async function removeCluster(docker: Docker, plan: Plan): Promise<string 
   const containers = await ids(docker, clusterContainers(plan.cluster))
   // Force kills: a stop would wait for the node's init to the end of its time-out.
   if (containers.length > 0) await docker.run(removeContainers(containers), { timeout: LIMIT })
+  const late = containers.length < plannedContainers(plan).length ? await removeLateNodes(docker, plan, LIMIT) : 0
   const networks = await ids(docker, clusterNetworks(plan.cluster))
   if (plan.ownContainer !== undefined) {
     // It is there only if the step had to join; the engine says so otherwise.
@@ -43,7 +45,8 @@ export async function removeCluster(docker: Docker, plan: Plan): Promise<string 
   }
   if (networks.length > 0) await docker.run(removeNetworks(networks), { timeout: LIMIT })
   await docker.run(removeVolume(plan.record), { timeout: LIMIT })
-  const nodes = containers.length === 1 ? '1 node' : `${containers.length} nodes`
+  const count = containers.length + late
+  const nodes = count === 1 ? '1 node' : `${count} nodes`
   return `${plan.cluster}: ${nodes}, ${networks.length === 1 ? 'its network' : `${networks.length} networks`} and the record`
 }
 

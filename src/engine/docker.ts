@@ -101,6 +101,19 @@ export const clusterNetworks = (cluster: string): string[] => [
   `--filter=label=${LABEL.cluster}=${cluster}`,
 ]
 
+/** Takes a container's name with an empty container that never runs; `any` of the engine's images will do. */
+export const takeName = (name: string, cluster: string, any: string): string[] => [
+  'create',
+  '--pull=never',
+  '--network=none',
+  `--label=${KIND_CLUSTER_LABEL}=${cluster}`,
+  `--name=${name}`,
+  any,
+]
+
+/** Prints the ids of the engine's images. */
+export const imageIds: readonly string[] = ['image', 'ls', '--quiet', '--no-trunc']
+
 export const removeContainers = (ids: readonly string[]): string[] => ['rm', '--force', '--volumes', ...ids]
 export const removeNetworks = (ids: readonly string[]): string[] => ['network', 'rm', ...ids]
 export const removeVolume = (name: string): string[] => ['volume', 'rm', '--force', name]
@@ -151,7 +164,7 @@ export const importImages = (node: string): string[] => [
 export const publishedByContainers: readonly string[] = ['ps', '--format={{.Names}}|{{.Ports}}']
 
 /**
- * Runs the node image for a moment as a node is run: privileged, publishing what the node will. Prints the inotify limits
+ * Runs the node image for a moment as a node is run: privileged, publishing and mounting what the node will. Prints the inotify limits
  * and the free space. The port inside does not matter, nothing listens.
  */
 export const probeEngine = (wish: {
@@ -159,6 +172,7 @@ export const probeEngine = (wish: {
   readonly image: string
   readonly listenAddress: string
   readonly ports: readonly PortMapping[]
+  readonly mounts: readonly string[]
 }): string[] => [
   'run',
   '--rm',
@@ -172,6 +186,10 @@ export const probeEngine = (wish: {
       ({ address, outer, node, protocol }) =>
         `--publish=${bracketed(address ?? wish.listenAddress)}:${outer}:${node}/${protocol.toLowerCase()}`,
     ),
+  // As --mount and not as --volume, which would make an empty folder where there is none.
+  ...wish.mounts.map(
+    (path, index) => `--mount=type=bind,"source=${path.replaceAll('"', '""')}",target=/mnt/${index},readonly`,
+  ),
   wish.image,
   '-c',
   'cat /proc/sys/fs/inotify/max_user_instances /proc/sys/fs/inotify/max_user_watches && df -kP /',
@@ -199,4 +217,12 @@ export const disconnectNetwork = (network: string, container: string): string[] 
   '--force',
   network,
   container,
+]
+
+/** Prints `name|status|exit code|true where it ran out of memory` of each of a cluster's nodes. */
+export const nodeStates = (nodes: readonly string[]): string[] => [
+  'container',
+  'inspect',
+  '--format={{.Name}}|{{.State.Status}}|{{.State.ExitCode}}|{{.State.OOMKilled}}',
+  ...nodes,
 ]

@@ -122,15 +122,17 @@ export interface Wish {
   readonly image: string
   readonly listenAddress: string
   readonly ports: readonly PortMapping[]
+  /** Absolute paths on the engine's machine that nodes will mount. */
+  readonly mounts: readonly string[]
 }
 
 /**
- * Runs a container for a moment as a node would be run: privileged, and publishing what the node will publish.
+ * Runs a container for a moment as a node would be run: privileged, publishing and mounting what the node will.
  *
  * @returns what it saw, and the address to listen on: the wished one, or every one where the engine does not have it
  * (a Service or a proxy stands between)
- * @throws Problem where a node could not run either: it names the port that is held and who holds it, or says that the
- * engine allows no privileged containers
+ * @throws Problem where a node could not run either: it names the port that is held and who holds it, or the path that is
+ * not there, or says that the engine allows no privileged containers
  */
 export async function probe(
   docker: Docker,
@@ -156,6 +158,12 @@ async function whyNot(docker: Docker, { ports }: Wish, stderr: string): Promise<
     const who = holder === undefined ? 'a program on its machine' : `the container ${holder}`
     return new Problem(
       `ports: the engine's port ${held ?? ''} is held by ${who}; end that, or write the NodePort alone and let the engine pick`,
+    )
+  }
+  const missing = /bind source path does not exist: (.*)/.exec(stderr)?.[1]
+  if (missing !== undefined) {
+    return new Problem(
+      `config: extraMounts names ${missing}, which is not on the engine's machine; a hostPath is a path there, not in this step: use a volume that both share, or copy the files into the node (docker cp)`,
     )
   }
   if (/privileged|operation not permitted|user namespace|authorization denied/i.test(stderr)) {

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { appendFileSync } from 'node:fs'
-import { hostname } from 'node:os'
-import { join } from 'node:path'
+import { hostname, tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
 import { messageOf, Problem } from '../lib/problem.ts'
 import type { Runner } from '../lib/run.ts'
 import { debugIsOn } from './debug.ts'
 import { exportLines, exportPathLine } from './exports.ts'
-import { privateFolder, temporaryFolder } from './folder.ts'
+import { privateFolder } from './folder.ts'
 import type { Environment, Given, Host, Identity } from './host.ts'
 import { rememberedFile, rememberedUses, rememberUse } from './remembered.ts'
 import { timed } from './timed.ts'
@@ -136,11 +136,12 @@ function buildkiteJob(env: Environment): string {
   return (env['BUILDKITE_JOB_ID'] || 'job').replace(/[^A-Za-z0-9-]/g, '-')
 }
 
+/** Right in the folder of temporary files: a job leaves nothing there, and a folder shared by jobs would stay. */
 function jobFolder(env: Environment, jobId: string): string {
+  const name = `kind-in-dind-${jobId}`
   const known = env['KIND_IN_DIND_FOLDER']
   // Not where a job of another agent started this one and its variables came along.
-  if (known?.endsWith(`/${jobId}`)) return privateFolder(known)
-  return privateFolder(join(temporaryFolder(), jobId))
+  return privateFolder(known !== undefined && basename(known) === name ? known : join(tmpdir(), name))
 }
 
 /** The hooks run once for each time that the plugin is listed; its configuration is all that tells these apart. */

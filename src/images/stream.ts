@@ -25,14 +25,19 @@ export async function streamImages(
     source.stdout.pipe(running.stdin, { end: false })
     running.stdout.resume()
   }
-  const failures: string[] = []
   const imports = sinks.map(({ node, running }) =>
-    running.ended.catch((error: unknown) => void failures.push(`${node}: ${messageOf(error)}`)),
+    running.ended.then(
+      () => [],
+      (error: unknown) => [`${node}: ${messageOf(error)}`],
+    ),
   )
   // With no sink left nothing would read the source to its end.
   let isRead = false
-  const allEnded = Promise.all(imports).then(() => {
-    if (!isRead) source.end()
+  let isGivenUp = false
+  const failed = Promise.all(imports).then(failures => {
+    isGivenUp = !isRead
+    if (isGivenUp) source.end()
+    return failures.flat()
   })
 
   const unreadable = await source.ended.then(
@@ -45,9 +50,8 @@ export async function streamImages(
     if (unreadable === undefined) running.stdin.end()
     else running.end()
   }
-  const failedBefore = failures.length === nodes.length
-  await allEnded
-  if (unreadable !== undefined && !failedBefore) {
+  const failures = await failed
+  if (unreadable !== undefined && !isGivenUp) {
     throw new Problem(`images: the engine does not give them out: ${unreadable}`)
   }
   if (failures.length > 0) throw new Problem(`images: the import failed in ${failures.join('; ')}`)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { allowsCgroupV1, kindConfig } from '../../src/cluster/config.ts'
+import { allowsCgroupV1, kindConfig, mountedPaths } from '../../src/cluster/config.ts'
 import type { KindConfig, Options } from '../../src/options.ts'
 import { anOptions } from '../builders.ts'
 
@@ -95,4 +95,10 @@ describe("the user's config", () => {
   ])('says with %j that cgroup v1 is allowed: %s', (patch, allowed) => {
     expect(allowsCgroupV1({ ...cluster, kubeadmConfigPatches: [patch] })).toBe(allowed)
   })
+})
+
+test('the paths that nodes mount are found, a relative one from the current folder', () => {
+  const mount = (hostPath: string) => ({ hostPath, containerPath: '/data' })
+  const nodes = [{ extraMounts: [mount('/one'), mount('two')] }, { role: 'worker', extraMounts: [mount('/one')] }]
+  expect(mountedPaths({ ...cluster, nodes })).toEqual(['/one', `${process.cwd()}/two`])
 })

@@ -73,6 +73,7 @@ describe('a probe', () => {
     image: 'kindest/node:v1.34.0',
     listenAddress: '10.0.0.5',
     ports: [{ node: 30080, outer: 8080, address: undefined, protocol: 'TCP' as const }],
+    mounts: ['/data'],
   }
   const says = (stderr: string): Result => ({ code: 125, stdout: '', stderr })
   const dockerOf = (answer: (argv: Argv) => Result): ReturnType<typeof dockerAt> => {
@@ -90,6 +91,7 @@ describe('a probe', () => {
     expect(asked[0]).toEqual(
       expect.arrayContaining(['--privileged', '--publish=10.0.0.5::6443', '--publish=10.0.0.5:8080:30080/tcp']),
     )
+    expect(asked[0]).toContain('--mount=type=bind,"source=/data",target=/mnt/0,readonly')
   })
 
   test('takes every address of the engine where it does not have the wished one', async () => {

@@ -84,16 +84,15 @@ test('agent and machine own what is made; a retry is another job', () => {
   expect(buildkiteIdentity({ BUILDKITE_AGENT_ID: 'id-7' }).owner).toBe(`id-7@${hostname()}`)
 })
 
-test('the folder is the job’s own and private, and so is the one above it', () => {
+test('the folder is the job’s own and private', () => {
   const { folder } = open()
-  expect(folder).toBe(join(base, `kind-in-dind-${process.getuid?.()}`, '0190-a'))
+  expect(folder).toBe(join(base, 'kind-in-dind-0190-a'))
   expect(statSync(folder).mode & 0o777).toBe(0o700)
-  expect(statSync(join(folder, '..')).mode & 0o777).toBe(0o700)
 })
 
 test('a job id cannot lead out of it', () => {
   env['BUILDKITE_JOB_ID'] = '../../x'
-  expect(open().folder).toBe(join(base, `kind-in-dind-${process.getuid?.()}`, '------x'))
+  expect(open().folder).toBe(join(base, 'kind-in-dind-------x'))
 })
 
 test('pre-exit looks where pre-command was, even if another hook changed TMPDIR', async () => {

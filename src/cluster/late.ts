@@ -1,0 +1,45 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Docker, imageIds, removeContainers, takeName } from '../engine/docker.ts'
+import type { Plan } from '../plan.ts'
+
+/** How long to leave the engine alone before a name is tried again, in milliseconds. */
+const PAUSE = 100
+
+/** The names of the containers that kind makes; several control planes get a load balancer in front of them. */
+export function plannedContainers({ cluster, nodes }: Pick<Plan, 'cluster' | 'nodes'>): readonly string[] {
+  const controlPlanes = nodes.filter(name => name.startsWith(`${cluster}-control-plane`))
+  return controlPlanes.length > 1 ? [...nodes, `${cluster}-external-load-balancer`] : nodes
+}
+
+/**
+ * Removes nodes that come late. The engine goes on creating a container when the client that asked for it is gone, for a
+ * second or more: it copies the image's /var into the volume that kind wants there. It lists the container only when that
+ * is done, but holds the name from the start (moby's daemon/create.go). So the names are taken here: once one is had,
+ * nothing more can come under it.
+ *
+ * @param limit milliseconds that it may take
+ * @returns how many there were
+ * @throws Error where a name is still held at the limit
+ */
+export async function removeLateNodes(docker: Docker, plan: Plan, limit: number): Promise<number> {
+  const deadline = performance.now() + limit
+  const image = (await docker.run(imageIds, { timeout: limit })).stdout.split('\n')[0]
+  // Without any image there is none to create a node from.
+  if (!image) return 0
+
+  const removeLate = async (name: string): Promise<number> => {
+    let late = 0
+    for (;;) {
+      const taken = await docker.try(takeName(name, plan.cluster, image), { timeout: limit })
+      const held = /already in use/i.test(taken.stderr)
+      if (taken.code !== 0 && !held) throw new Error(`docker create ${name}: ${taken.stderr.trim()}`)
+      const removed = await docker.try(removeContainers([name]), { timeout: limit })
+      if (!held) return late
+      if (removed.code === 0 && removed.stdout.trim() !== '') late++
+      if (performance.now() > deadline) throw new Error(`the engine is still creating the node ${name}`)
+      await sleep(PAUSE)
+    }
+  }
+  const counts = await Promise.all(plannedContainers(plan).map(removeLate))
+  return counts.reduce((sum, count) => sum + count, 0)
+}

@@ -1,0 +1,21 @@
+import type { Host } from '../host/host.ts'
+import type { PublishedPort } from '../outputs.ts'
+import { KIND_CLUSTER_LABEL, type Plan } from '../plan.ts'
+
+/** The closing block of pre's log: the facts that people copy. */
+export function tellFacts(
+  host: Pick<Host, 'info' | 'warning'>,
+  plan: Plan,
+  connection: { readonly server: string; readonly ports: readonly PublishedPort[] },
+  kubernetesVersion: string,
+): void {
+  host.info(`Kubernetes ${kubernetesVersion} is ready: context kind-${plan.cluster}, ${connection.server}`)
+  for (const port of connection.ports) host.info(`NodePort ${port.node} is at ${port.host}:${port.outer}`)
+  if (plan.keep) host.warning(`keep: the cluster stays up after the job; remove it with: ${removalCommand(plan)}`)
+}
+
+/** What removes a kept cluster by hand, with nothing but the docker CLI. */
+export function removalCommand({ cluster, network, record }: Plan): string {
+  const nodes = `$(docker ps -aq --filter label=${KIND_CLUSTER_LABEL}=${cluster})`
+  return `docker rm -fv ${nodes} && docker network rm ${network} && docker volume rm ${record}`
+}
