@@ -1,0 +1,191 @@
+/** `buildkite-agent bootstrap`: runs a job on this machine as the agent does, in folders of its own to look at. */
+import { spawn } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createRunner } from '../../src/lib/run.ts'
+import { lookUp } from './act.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+
+/** A path in a checkout: a plugin that is part of the repository starts with a dot. */
+export const PLUGIN = './plugin'
+
+/** What every job finds on PATH; neither kind nor kubectl, whatever the machine has. */
+const PROGRAMS = ['bash', 'sh', 'env', 'cat', 'curl', 'dirname', 'git', 'mktemp', 'rm']
+
+/** The folders in which a job must leave nothing. */
+const WATCHED = ['home', 'tmp', 'builds', 'plugins', 'with-hook', 'without-hook']
+
+export interface Job {
+  /** Tells this job from others, in its cluster's name too. */
+  readonly pipeline: string
+  /** As the pipeline has them, each a mapping of one plugin to its configuration. */
+  readonly plugins: readonly unknown[]
+  readonly command: string
+  /** Whether the repository has the example's own hook, which builds its image. */
+  readonly hook?: boolean
+  readonly env?: Readonly<Record<string, string>>
+}
+
+export interface JobRun {
+  /** The exit code; null where a signal ended it. */
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  /** All that the job's log shows. */
+  readonly log: string
+}
+
+export interface RunningJob {
+  readonly id: string
+  readonly ended: Promise<JobRun>
+  /** Cancels it as the agent does. */
+  cancel(): void
+}
+
+export interface BuildkiteAgent {
+  start(job: Job): RunningJob
+  /**
+   * The steps of a pipeline as the agent uploads them, with variables put in and plugins in a list.
+   *
+   * @param file a path in the repository
+   */
+  pipeline(file: string): Promise<readonly Step[]>
+  /** What jobs left in the folders of the agent, of the checkouts, of temporary files and of the user. */
+  files(): readonly string[]
+  remove(): void
+}
+
+export interface Step {
+  readonly label: string
+  readonly command: string
+  readonly matrix?: readonly string[]
+  readonly plugins: readonly Readonly<Record<string, Readonly<Record<string, unknown>>>>[]
+}
+
+/**
+ * Makes an agent with two checkouts of imagined repositories, with the plugin and the examples; one has the examples' hook.
+ *
+ * @param given.agent buildkite-agent's path
+ * @param given.engine the engine's address as DOCKER_HOST names it
+ * @param given.endpoint Buildkite's API
+ * @param given.programs more programs for jobs, by name, each a path or a name to look up on PATH
+ * @param given.variables of every job
+ */
+export function createBuildkiteAgent(given: {
+  readonly agent: string
+  readonly engine: string
+  readonly endpoint: string
+  readonly programs: Readonly<Record<string, string>>
+  readonly variables: Readonly<Record<string, string>>
+}): BuildkiteAgent {
+  const folder = mkdtempSync(join(tmpdir(), 'buildkite-'))
+  const inFolder = (name: string): string => join(folder, name)
+  for (const name of ['bin', 'cache', ...WATCHED]) mkdirSync(inFolder(name))
+  // The agent makes it for its own files and leaves it.
+  mkdirSync(join(folder, 'tmp/buildkite-agent-hook-wrapper'))
+  if (!existsSync(join(ROOT, 'dist/main.js'))) throw new Error('there is no dist/ to run: npm run build makes it')
+  const copy = (from: string, ...to: string[]): void =>
+    cpSync(join(ROOT, from), join(folder, ...to), { recursive: true })
+  for (const checkout of ['with-hook', 'without-hook']) {
+    for (const part of ['hooks', 'dist', 'plugin.yml']) copy(part, checkout, PLUGIN, part)
+    copy('examples', checkout, 'examples')
+  }
+  copy('examples/buildkite/hooks', 'with-hook/.buildkite/hooks')
+  const programs = { ...Object.fromEntries(PROGRAMS.map(name => [name, name])), ...given.programs }
+  for (const [name, program] of Object.entries({ ...programs, 'buildkite-agent': given.agent })) {
+    symlinkSync(lookUp(program), join(folder, 'bin', name))
+  }
+
+  const env = {
+    PATH: inFolder('bin'),
+    HOME: inFolder('home'),
+    TMPDIR: inFolder('tmp'),
+    // Tools stay for later jobs, and so does what kubectl learns of a server.
+    XDG_CACHE_HOME: inFolder('cache'),
+    KUBECACHEDIR: join(folder, 'cache/kubectl'),
+    DOCKER_HOST: given.engine,
+    CI: 'true',
+    BUILDKITE: 'true',
+    BUILDKITE_AGENT_ACCESS_TOKEN: 'token',
+    BUILDKITE_AGENT_ENDPOINT: given.endpoint,
+    BUILDKITE_AGENT_NAME: 'agent-1',
+    BUILDKITE_ORGANIZATION_SLUG: 'org',
+    BUILDKITE_PIPELINE_PROVIDER: 'git',
+    BUILDKITE_REPO: '.',
+    BUILDKITE_COMMIT: 'HEAD',
+    BUILDKITE_BRANCH: 'main',
+    BUILDKITE_BUILD_PATH: inFolder('builds'),
+    BUILDKITE_PLUGINS_PATH: inFolder('plugins'),
+    BUILDKITE_PLUGIN_VALIDATION: 'false',
+    // The checkout is there already.
+    BUILDKITE_BOOTSTRAP_PHASES: 'plugin,command',
+    BUILDKITE_SHELL: '/bin/bash -e -c',
+    ...given.variables,
+  }
+  let jobs = 0
+  return {
+    start: job => {
+      const id = `job-${process.pid}-${++jobs}`
+      const child = spawn('buildkite-agent', ['bootstrap'], {
+        cwd: inFolder('builds'),
+        env: {
+          ...env,
+          BUILDKITE_BUILD_CHECKOUT_PATH: inFolder(job.hook ? 'with-hook' : 'without-hook'),
+          BUILDKITE_JOB_ID: id,
+          BUILDKITE_PIPELINE_SLUG: job.pipeline,
+          BUILDKITE_PLUGINS: JSON.stringify(job.plugins),
+          BUILDKITE_COMMAND: job.command,
+          ...job.env,
+        },
+        // The agent gives it a process group, too, and signals that.
+        detached: true,
+        stdio: ['ignore', 'pipe', 'pipe'],
+      })
+      let log = ''
+      for (const stream of [child.stdout, child.stderr]) {
+        stream.setEncoding('utf8').on('data', (text: string) => {
+          log += text
+        })
+      }
+      return {
+        id,
+        ended: new Promise((resolve, reject) => {
+          child.once('error', reject)
+          child.once('close', (code, signal) => resolve({ code, signal, log: log.replaceAll('\r\n', '\n') }))
+        }),
+        cancel: () => {
+          if (child.pid !== undefined) process.kill(-child.pid, 'SIGTERM')
+        },
+      }
+    },
+    pipeline: async file => {
+      const upload = ['buildkite-agent', 'pipeline', 'upload', '--dry-run', file] as const
+      const { stdout } = await createRunner({ env }).run(upload, { cwd: inFolder('with-hook') })
+      return (JSON.parse(stdout) as { readonly steps: readonly Step[] }).steps
+    },
+    files: () =>
+      WATCHED.flatMap(name =>
+        readdirSync(inFolder(name), { recursive: true, encoding: 'utf8' }).map(path => join(name, path)),
+      ),
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
+
+/** The command lines of all processes on this machine that a job started and that still run. */
+export function processesOf(job: RunningJob): string[] {
+  const variable = `BUILDKITE_JOB_ID=${job.id}`
+  return readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .flatMap(pid => {
+      try {
+        const environment = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0')
+        return environment.includes(variable)
+          ? [`${pid} ${readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')}`]
+          : []
+      } catch {
+        // Ended meanwhile, or another user's.
+        return []
+      }
+    })
+}
