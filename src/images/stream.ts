@@ -1,3 +1,4 @@
+import type { Writable } from 'node:stream'
 import { type Docker, importImages, saveImages } from '../engine/docker.ts'
 import { messageOf, Problem } from '../lib/problem.ts'
 
@@ -16,44 +17,52 @@ export async function streamImages(
   if (references.length === 0) return 0
   const source = docker.start(saveImages(references))
   const sinks = nodes.map(node => ({ node, running: docker.start(importImages(node)) }))
-  let bytes = 0
-  source.stdout.on('data', (chunk: Buffer) => {
-    bytes += chunk.length
-  })
-  // A pipe waits for the slowest sink and lets go of one that closes. Their ends are given below.
-  for (const { running } of sinks) {
-    source.stdout.pipe(running.stdin, { end: false })
-    running.stdout.resume()
-  }
-  const imports = sinks.map(({ node, running }) =>
-    running.ended.then(
-      () => [],
-      (error: unknown) => [`${node}: ${messageOf(error)}`],
-    ),
-  )
-  // With no sink left nothing would read the source to its end.
-  let isRead = false
-  let isGivenUp = false
-  const failed = Promise.all(imports).then(failures => {
-    isGivenUp = !isRead
-    if (isGivenUp) source.end()
-    return failures.flat()
-  })
+  for (const { running } of sinks) running.stdout.resume()
 
+  let bytes = 0
+  let isWanted = true
+  for await (const chunk of source.stdout as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    await Promise.all(sinks.map(({ running }) => write(running.stdin, chunk)))
+    isWanted = sinks.some(({ running }) => !running.stdin.destroyed)
+    if (!isWanted) break
+  }
+  if (!isWanted) source.end()
   const unreadable = await source.ended.then(
     () => undefined,
     (error: unknown) => messageOf(error),
   )
-  isRead = true
   for (const { running } of sinks) {
     // Half a stream must not look whole to containerd.
     if (unreadable === undefined) running.stdin.end()
     else running.end()
   }
-  const failures = await failed
-  if (unreadable !== undefined && !isGivenUp) {
+  const failures = await Promise.all(
+    sinks.map(({ node, running }) =>
+      running.ended.then(
+        () => [],
+        (error: unknown) => [`${node}: ${messageOf(error)}`],
+      ),
+    ),
+  )
+  if (unreadable !== undefined && isWanted) {
     throw new Problem(`images: the engine does not give them out: ${unreadable}`)
   }
-  if (failures.length > 0) throw new Problem(`images: the import failed in ${failures.join('; ')}`)
+  if (failures.flat().length > 0) throw new Problem(`images: the import failed in ${failures.flat().join('; ')}`)
   return bytes
+}
+
+/**
+ * Writes and waits until the sink takes more, or is gone. Not stream.pipe: with several sinks it may wait for ever for one
+ * that closed.
+ */
+function write(sink: Writable, chunk: Buffer): Promise<void> | undefined {
+  if (sink.destroyed || sink.write(chunk)) return undefined
+  return new Promise(resolve => {
+    const done = (): void => {
+      sink.off('drain', done).off('close', done)
+      resolve()
+    }
+    sink.on('drain', done).on('close', done)
+  })
 }
