@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs'
 import { removeCluster } from './cluster/remove.ts'
 import { dockerAt } from './engine/docker.ts'
 import { endProcess } from './lib/process.ts'
+import { tellKept } from './report/facts.ts'
 import { forgetState, loadState } from './state.ts'
 import type { World } from './world.ts'
 
@@ -22,8 +23,7 @@ async function removeUse(world: World, folder: string): Promise<void> {
   if (state === undefined) return world.host.info('Nothing was made, or all was removed before.')
   const { plan } = state
   // On a terminal somebody asks for the removal.
-  if (plan.keep && world.host.name !== 'terminal')
-    return world.host.warning(`keep: the cluster ${plan.cluster} stays up at ${plan.engine.address}`)
+  if (plan.keep && world.host.name !== 'terminal') return tellKept(world.host, plan)
   await world.host.group(`Remove the cluster ${plan.cluster}`, async () => {
     if (state.pre && (await endProcess(state.pre, PATIENCE)))
       world.host.info('Ended the start of the cluster, which was still under way')

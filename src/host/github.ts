@@ -7,7 +7,7 @@ import { Problem } from '../lib/problem.ts'
 import { debugIsOn } from './debug.ts'
 import { firstPrivateFolder, temporaryFolder } from './folder.ts'
 import type { Environment, Given, Host, Identity } from './host.ts'
-import { rememberedFile, rememberedUses, rememberUse } from './remembered.ts'
+import { JOB_MARK, rememberedFile, rememberedUses, rememberUse } from './remembered.ts'
 import { timed } from './timed.ts'
 import { setToolFolders } from './tool-folders.ts'
 
@@ -30,7 +30,7 @@ export function createGitHubHost(env: Record<string, string | undefined>): Host 
   return {
     name: 'github',
     env,
-    identity: gitHubIdentity(env, uniqueOfJob(join(folder, `.job-${jobKey}`))),
+    identity: gitHubIdentity(env, uniqueOfJob(join(folder, `${JOB_MARK}${jobKey}`))),
     folder,
     given: () => gitHubInputs(env),
     group: async (title, work) => {

@@ -6,6 +6,9 @@ const PREFIX = '.uses'
 
 const DOWNLOADS = '.download-'
 
+/** What a file that marks a job is called; it is of no use once the job's uses are gone. */
+export const JOB_MARK = '.job-'
+
 /** Where a process downloads to, if the host has no folder for it. A process that is killed leaves what is in it. */
 export function downloadFolder(folder: string, pid = process.pid): string {
   return join(folder, `${DOWNLOADS}${pid}`)
@@ -50,6 +53,8 @@ export function tidyFolder(folder: string): void {
       if (left.length === 0) rmSync(file, { force: true })
       else writeFileSync(file, `${left.reverse().join('\n')}\n`, { mode: 0o600 })
     }
+    const left = readdirSync(folder)
+    if (left.every(name => name.startsWith(JOB_MARK))) for (const name of left) rmSync(join(folder, name))
     rmdirSync(folder)
   } catch {
     // Gone already, or something is still in it.

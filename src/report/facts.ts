@@ -11,11 +11,18 @@ export function tellFacts(
 ): void {
   host.info(`Kubernetes ${kubernetesVersion} is ready: context kind-${plan.cluster}, ${connection.server}`)
   for (const port of connection.ports) host.info(`NodePort ${port.node} is at ${port.host}:${port.outer}`)
-  if (plan.keep) host.warning(`keep: the cluster stays up after the job; remove it with: ${removalCommand(plan)}`)
+  if (plan.keep) tellKept(host, plan)
+}
+
+/** Says, before and after the job, that a cluster stays up, and how to remove it. */
+export function tellKept(host: Pick<Host, 'warning'>, plan: Plan): void {
+  host.warning(
+    `keep: the cluster ${plan.cluster} stays up at ${plan.engine.address} after the job; remove it with: ${removalCommand(plan)}`,
+  )
 }
 
 /** What removes a kept cluster by hand, with nothing but the docker CLI. */
-export function removalCommand({ cluster, network, record }: Plan): string {
+function removalCommand({ cluster, network, record }: Plan): string {
   const nodes = `$(docker ps -aq --filter label=${KIND_CLUSTER_LABEL}=${cluster})`
   return `docker rm -fv ${nodes} && docker network rm ${network} && docker volume rm ${record}`
 }

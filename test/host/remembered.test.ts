@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -40,6 +40,18 @@ test('tidying keeps what still has a folder, and removes the last trace of the r
   tidyFolder(folder)
   expect(existsSync(folder)).toBe(false)
   tidyFolder(folder)
+})
+
+test("tidying keeps the job's mark as long as a use is left", () => {
+  mkdirSync(join(folder, 'kept'))
+  rememberUse(rememberedFile(folder, 'a'), 'kept')
+  writeFileSync(join(folder, '.job-a'), 'unique')
+  tidyFolder(folder)
+  expect(readdirSync(folder)).toContain('.job-a')
+
+  rmSync(join(folder, 'kept'), { recursive: true })
+  tidyFolder(folder)
+  expect(existsSync(folder)).toBe(false)
 })
 
 test('tidying removes the downloads of processes that are gone, and of this one, but of no other', () => {
