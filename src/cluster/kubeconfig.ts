@@ -3,23 +3,31 @@ import { dirname } from 'node:path'
 import { KubeConfig } from '@kubernetes/client-node'
 import type { Credentials } from '../engine/reach.ts'
 
-/** Reads a kubeconfig as kind prints it. */
+/**
+ * Reads a kubeconfig as kind prints it, and names the namespace that kind leaves out: without one kubectl takes that of
+ * the pod it runs in, which a job in a pod has around (client-go's DeferredLoadingClientConfig.Namespace).
+ */
 export function readKubeconfig(yaml: string): KubeConfig {
   const kubeconfig = new KubeConfig()
   kubeconfig.loadFromString(yaml)
-  return kubeconfig
+  return changed(kubeconfig, {
+    contexts: kubeconfig.contexts.map(context => ({ ...context, namespace: context.namespace ?? 'default' })),
+  })
 }
 
 /** The same kubeconfig with its server at another address; certificates are verified as before. */
 export function withServer(kubeconfig: KubeConfig, server: string): KubeConfig {
-  const moved = new KubeConfig()
-  moved.loadFromOptions({
-    clusters: kubeconfig.clusters.map(cluster => ({ ...cluster, server })),
-    users: kubeconfig.users,
-    contexts: kubeconfig.contexts,
-    currentContext: kubeconfig.currentContext,
-  })
-  return moved
+  return changed(kubeconfig, { clusters: kubeconfig.clusters.map(cluster => ({ ...cluster, server })) })
+}
+
+/** A KubeConfig's parts can only be set together. */
+function changed(
+  { clusters, users, contexts, currentContext }: KubeConfig,
+  parts: Partial<Pick<KubeConfig, 'clusters' | 'contexts'>>,
+): KubeConfig {
+  const kubeconfig = new KubeConfig()
+  kubeconfig.loadFromOptions({ clusters, users, contexts, currentContext, ...parts })
+  return kubeconfig
 }
 
 /** Writes a kubeconfig for this user's eyes only: 0600, also where the file was there before. */
