@@ -168,7 +168,6 @@ describe.each([
     })
 
     it('leaves none of its files', async () => {
-      // But for the one by which the steps of a job know each other; the runner empties its folder with the job.
       expect(await prints('find "$RUNNER_TEMP" -path "*/kind-in-dind*"')).toBe('')
     })
 
