@@ -103,7 +103,7 @@ export const OPTIONS: readonly Option[] = [
     name: 'kubeconfig',
     schema: 'string',
     default: "a file in the job's folder",
-    sentence: 'Where to write the kubeconfig (mode 0600).',
+    sentence: 'Where to write the kubeconfig (mode 0600): a new file, removed with the cluster.',
   },
   {
     name: 'keep',

@@ -3,7 +3,7 @@ import type { Host } from './host/host.ts'
 import { tidyFolder } from './host/remembered.ts'
 import { messageOf } from './lib/problem.ts'
 import type { Runner } from './lib/run.ts'
-import { watchRunner } from './lib/settled.ts'
+import { watchRunner } from './lib/watch-runner.ts'
 import type { World } from './world.ts'
 
 /** How long a cancelled pre may take to end what it runs, in milliseconds: all is to be over within a second. */

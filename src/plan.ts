@@ -56,8 +56,6 @@ export interface Plan {
   /** This use's folder, mode 0700. All paths below are in it unless the user said otherwise. */
   readonly folder: string
   readonly kubeconfig: string
-  /** True where the user chose the path: then the file is removed, its folder not. */
-  readonly kubeconfigIsTheUsers: boolean
   readonly internalKubeconfig: string
   readonly keep: boolean
 }
@@ -127,7 +125,6 @@ export function makePlan(
     nodeImage: facts.nodeImage,
     folder,
     kubeconfig: options.kubeconfig ?? `${folder}/kubeconfig`,
-    kubeconfigIsTheUsers: options.kubeconfig !== undefined,
     internalKubeconfig: `${folder}/kubeconfig-internal`,
     keep: options.keep,
   }

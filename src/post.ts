@@ -1,5 +1,6 @@
-/** What happens after the job's commands, in this order. It runs once or five times with the same result. */
+/** What happens after the job's commands, in this order. It is safe to run again, also when it was ended half-way. */
 import { rmSync } from 'node:fs'
+import { isOurs } from './cluster/kubeconfig.ts'
 import { removeCluster } from './cluster/remove.ts'
 import { dockerAt } from './engine/docker.ts'
 import { endProcess } from './lib/process.ts'
@@ -28,8 +29,8 @@ async function removeUse(world: World, folder: string): Promise<void> {
     if (state.pre && (await endProcess(state.pre, PATIENCE)))
       world.host.info('Ended the start of the cluster, which was still under way')
     const removed = await removeCluster(dockerAt(plan.engine, world.run), plan)
-    world.host.info(removed === undefined ? `${plan.cluster}: nothing is on the engine` : `Removed ${removed}`)
-    if (plan.kubeconfigIsTheUsers) rmSync(plan.kubeconfig, { force: true })
+    world.host.info(removed === undefined ? `Nothing of ${plan.cluster} is on the engine` : `Removed ${removed}`)
+    if (isOurs(plan.kubeconfig, plan.cluster)) rmSync(plan.kubeconfig)
     forgetState(folder)
   })
 }

@@ -1,13 +1,15 @@
 /** What happens before the job's commands, in this order. */
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { allowsCgroupV1, kindConfig, mountedPaths } from './cluster/config.ts'
 import { type Connection, connect } from './cluster/connect.ts'
 import { checkName, makeNetwork, makeNodes, makeRecord } from './cluster/create.ts'
-import { endedNodes } from './cluster/ended.ts'
+import { endedNodes } from './cluster/ended-nodes.ts'
 import { installKind, installKubectl, type Program } from './cluster/install.ts'
+import { checkKubeconfigPath } from './cluster/kubeconfig.ts'
 import { deleteBootstrapToken, kubernetesVersion, waitUntilReady } from './cluster/ready.ts'
-import { judgeVersions, nodeImage } from './cluster/versions.ts'
+import { judgeVersions, nodeImage, skew } from './cluster/versions.ts'
 import { type Docker, dockerAt } from './engine/docker.ts'
 import { engineExports, findEngine, resolved } from './engine/engine.ts'
 import { findOwnContainer } from './engine/own-container.ts'
@@ -28,7 +30,7 @@ import type { World } from './world.ts'
 /** Gives the job its cluster. What is made is in the saved plan before it is made, so that post can remove it. */
 export async function pre(world: World): Promise<void> {
   const { host, signal } = world
-  const options = parse(host.given(), path => (existsSync(path) ? readFileSync(path, 'utf8') : undefined))
+  const options = readOptions(world)
   const { engine, kind } = await findEngineGetKind(world, options)
   const docker = dockerAt(engine, world.run)
   const preflight = heeding(host)
@@ -38,14 +40,23 @@ export async function pre(world: World): Promise<void> {
   saveState({ plan, stage: 'making', pre: thisProcess() })
   try {
     const connection = await create(world, options, plan, reach, kind, docker, preflight)
-    const { version, kubectl } = await makeReady(world, options, plan, connection, docker)
+    const { version, kubectl } = await preflight.blame(() => makeReady(world, options, plan, connection, docker))
     await exportAll(world, plan, connection, version, [kind.folder, kubectl?.folder])
     saveState({ plan, stage: 'ready' })
-    tellFacts(host, plan, connection, version)
+    tellFacts(host, plan, connection, version, options.wait > 0)
   } catch (error) {
     saveState({ plan, stage: signal.aborted ? 'cancelled' : 'failed' })
-    throw signal.aborted ? error : preflight.recall(await withEndedNodes(error, docker, plan))
+    throw signal.aborted ? error : await withEndedNodes(error, docker, plan)
   }
+}
+
+function readOptions({ host }: World): Options {
+  const options = parse(host.given(), path => (existsSync(path) ? readFileSync(path, 'utf8') : undefined))
+  if (options.kubeconfig === undefined) return options
+  // Later commands of the job may run in other folders.
+  const kubeconfig = resolve(options.kubeconfig)
+  checkKubeconfigPath(kubeconfig)
+  return { ...options, kubeconfig }
 }
 
 /** The engine is waited for while kind is downloaded. */
@@ -57,7 +68,7 @@ function findEngineGetKind(world: World, options: Options): Promise<{ engine: En
       installKind({ ...toolsOf(world), version: options.kindVersion, url: options.downloadUrls.kind }),
     ])
     host.info(`Docker ${engine.version} at ${engine.address}, found by ${engine.source}`)
-    host.info(`kind ${kind.version} at ${kind.path}`)
+    if (kind.folder !== undefined) host.info(`kind ${kind.version} at ${kind.path}`)
     return { engine, kind }
   })
 }
@@ -122,6 +133,7 @@ function create(
     mounts: mountedPaths(options.config),
   }
   return host.group(`Create the cluster ${plan.cluster}`, async () => {
+    // An empty volume with labels, from which all that belongs to the cluster is found.
     await makeRecord(docker, plan)
     const [, place] = await Promise.all([
       makeNetwork(docker, plan),
@@ -131,8 +143,10 @@ function create(
     if (place.listenAddress !== reach.listenAddress) {
       host.info(`The engine does not have the address ${reach.listenAddress} itself: it publishes on all that it has`)
     }
-    await makeNodes(runner, kind.path, plan, reach.configFor(place.listenAddress), host.debug)
-    return connect(plan, kind.path, reach.names, options.ports, { docker, runner, ...logOf(world) })
+    return preflight.blame(async () => {
+      await makeNodes(runner, kind.path, plan, reach.configFor(place.listenAddress), host)
+      return connect(plan, kind.path, reach.names, options.ports, { docker, runner, ...logOf(world) })
+    })
   })
 }
 
@@ -145,7 +159,7 @@ function makeReady(
   docker: Docker,
 ): Promise<{ version: string; kubectl: Program | undefined }> {
   const { host } = world
-  return host.group('Load images, wait until all is ready', async () => {
+  return host.group(options.wait > 0 ? 'Load images, wait until all is ready' : 'Load images', async () => {
     const version = await kubernetesVersion(kubeconfig)
     const [kubectl] = await Promise.all([
       installKubectl({
@@ -156,10 +170,12 @@ function makeReady(
       }),
       options.wait > 0 ? waitUntilReady(kubeconfig, plan.nodes, options.wait, logOf(world)) : undefined,
       streamImages(docker, options.images, plan.nodes).then(bytes => {
-        if (bytes > 0) host.info(`${options.images.join(', ')} in every node: ${formatBytes(bytes)} read once`)
+        if (bytes > 0) host.info(`Loaded into every node: ${options.images.join(', ')} (${formatBytes(bytes)})`)
       }),
       deleteBootstrapToken(kubeconfig),
     ])
+    const skewed = kubectl === undefined ? undefined : skew(kubectl.version, version)
+    if (skewed !== undefined) host.warning(skewed)
     return { version, kubectl }
   })
 }

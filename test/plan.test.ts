@@ -109,13 +109,11 @@ test("all files are in the use's own folder, unless the user chose one", () => {
   expect(aPlan({ folder: '/tmp/job', options: { name: 'e2e' } })).toMatchObject({
     folder: '/tmp/job/e2e',
     kubeconfig: '/tmp/job/e2e/kubeconfig',
-    kubeconfigIsTheUsers: false,
     internalKubeconfig: '/tmp/job/e2e/kubeconfig-internal',
   })
   expect(aPlan({ folder: '/tmp/job', options: { name: 'e2e', kubeconfig: 'out/config' } })).toMatchObject({
     folder: '/tmp/job/e2e',
     kubeconfig: 'out/config',
-    kubeconfigIsTheUsers: true,
     internalKubeconfig: '/tmp/job/e2e/kubeconfig-internal',
   })
 })

@@ -1,4 +1,5 @@
 import { clusterContainers, createNetwork, createRecord, type Docker, defaultMtu, engineEnv } from '../engine/docker.ts'
+import { formatDuration } from '../lib/duration.ts'
 import { Problem } from '../lib/problem.ts'
 import { CommandFailed, lastLines, type Runner } from '../lib/run.ts'
 import type { KindConfig } from '../options.ts'
@@ -58,16 +59,26 @@ export async function makeNodes(
   kind: string,
   plan: Plan,
   config: KindConfig,
-  debug: (line: string) => void,
+  log: { readonly info: (line: string) => void; readonly debug: (line: string) => void },
 ): Promise<void> {
+  const started = performance.now()
   try {
     await runner.run(createCluster(kind, plan), {
       env: { ...engineEnv(plan.engine), ...kindEnv(plan) },
       input: JSON.stringify(config),
-      onLine: debug,
+      onLine: line => {
+        log.debug(line)
+        const done = milestone(line)
+        if (done !== undefined) log.info(`${done}: done after ${formatDuration(performance.now() - started)}`)
+      },
     })
   } catch (error) {
     if (!(error instanceof CommandFailed) || error.endedBy) throw error
     throw new Problem(`kind could not create the cluster: ${lastLines(error.result.stderr.trim(), 25)}`)
   }
+}
+
+/** What kind has done, from its line ` ✓ Starting control-plane 🕹️`; undefined for other lines. */
+export function milestone(line: string): string | undefined {
+  return /^ ✓ ([\w -]+\w)/.exec(line)?.[1]
 }

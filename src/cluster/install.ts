@@ -352,7 +352,7 @@ async function download(
     if (content.sha256 !== expected) {
       const promise = wanted.sha256 === undefined ? 'its checksum file promises' : `${wanted.option} pins`
       throw new Problem(
-        `download-url: what ${shownUrl(url)} sent is not what ${promise} (sha256 ${expected}) but ${describeContent(content)}; nothing of it was kept; try again, or name another page`,
+        `download-url: what ${shownUrl(url)} sent is not what ${promise} (sha256 ${expected}) but ${describeContent(content)}; nothing of it was kept; try again, or name a mirror as download-url`,
       )
     }
     await writeFile(`${file}.sha256`, `${expected}\n`)
@@ -375,7 +375,7 @@ async function publishedChecksum(
   deadline: number,
 ): Promise<string> {
   const url = checksumUrl(programUrl, wanted.checksumSuffix)
-  const remedy = `name another page as download-url${wanted.name === 'kind' ? `, or pin it as kind-version: ${wanted.version}@sha256:…` : ''}`
+  const remedy = `name a mirror as download-url${wanted.name === 'kind' ? `, or pin it as kind-version: ${wanted.version}@sha256:…` : ''}`
   await get({ title: `the checksum of ${title(wanted)}`, url, file }, surroundings, deadline).catch(thrown => {
     if (!(thrown instanceof DownloadFailed)) throw thrown
     throw new Problem(
@@ -395,11 +395,11 @@ function programProblem(thrown: unknown, wanted: Wanted, url: string): unknown {
   if (!(thrown instanceof DownloadFailed)) return thrown
   if (thrown.status === 404) {
     return new Problem(
-      `${wanted.option}: there is no release ${title(wanted)} for ${wanted.platform.os} ${wanted.platform.arch}: ${shownUrl(url)} ${thrown.message}; take another version, or name another page as download-url`,
+      `${wanted.option}: there is no release ${title(wanted)} for ${wanted.platform.os} ${wanted.platform.arch}: ${shownUrl(url)} ${thrown.message}; take another version, or name a mirror as download-url`,
     )
   }
   return new Problem(
-    `download-url: ${title(wanted)} cannot be downloaded: ${shownUrl(url)} ${thrown.message}; try again, or name another page as download-url`,
+    `download-url: ${title(wanted)} cannot be downloaded: ${shownUrl(url)} ${thrown.message}; try again, name a mirror as download-url, or use the ${wanted.name} that is on PATH (${wanted.name === 'kind' ? 'kind-version: installed' : 'kubectl-version: skip'})`,
   )
 }
 

@@ -1,7 +1,8 @@
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { KubeConfig } from '@kubernetes/client-node'
 import type { Credentials } from '../engine/reach.ts'
+import { Problem } from '../lib/problem.ts'
 
 /**
  * Reads a kubeconfig as kind prints it, and names the namespace that kind leaves out: without one kubectl takes that of
@@ -28,6 +29,28 @@ function changed(
   const kubeconfig = new KubeConfig()
   kubeconfig.loadFromOptions({ clusters, users, contexts, currentContext, ...parts })
   return kubeconfig
+}
+
+/** Whether a file is a kubeconfig that this program wrote, for one cluster or for any. */
+export function isOurs(path: string, cluster?: string): boolean {
+  try {
+    const { 'current-context': context = '' } = JSON.parse(readFileSync(path, 'utf8')) as { 'current-context'?: string }
+    return cluster === undefined ? context.startsWith('kind-') : context === `kind-${cluster}`
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Sees that writing a kubeconfig would not cost the user a file. One of ours that a killed job left may be replaced.
+ *
+ * @throws Problem where there is another file
+ */
+export function checkKubeconfigPath(path: string): void {
+  if (!existsSync(path) || isOurs(path)) return
+  throw new Problem(
+    `kubeconfig: ${path} exists already and would be replaced; name a file that does not exist, or leave the option out`,
+  )
 }
 
 /** Writes a kubeconfig for this user's eyes only: 0600, also where the file was there before. */

@@ -17,6 +17,7 @@ import { messageOf, Problem } from '../lib/problem.ts'
 /** One thing that must be, and where to watch for it. */
 interface Condition {
   readonly what: string
+  readonly verb: 'is' | 'are'
   readonly path: string
   readonly query: Readonly<Record<string, string>>
   /** True when an object that was seen fulfils it. */
@@ -29,13 +30,15 @@ const isReady = (node: V1Node): boolean =>
 function conditions(nodes: readonly string[]): Condition[] {
   return [
     {
-      what: nodes.length === 1 ? 'the node' : `${nodes.length} nodes`,
+      what: nodes.length === 1 ? 'The node' : `${nodes.length} nodes`,
+      verb: nodes.length === 1 ? 'is' : 'are',
       path: '/api/v1/nodes',
       query: {},
       met: seen => nodes.every(name => seen.has(name) && isReady(seen.get(name) as V1Node)),
     },
     {
       what: 'CoreDNS',
+      verb: 'is',
       path: '/apis/apps/v1/namespaces/kube-system/deployments',
       query: { fieldSelector: 'metadata.name=coredns' },
       met: seen => {
@@ -44,7 +47,8 @@ function conditions(nodes: readonly string[]): Condition[] {
       },
     },
     {
-      what: 'the default service account',
+      what: 'The default service account',
+      verb: 'is',
       path: '/api/v1/namespaces/default/serviceaccounts',
       query: { fieldSelector: 'metadata.name=default' },
       met: seen => (seen.get('default') as V1ServiceAccount | undefined) !== undefined,
@@ -76,7 +80,7 @@ export async function waitUntilReady(
     await Promise.all(
       conditions(nodes).map(async condition => {
         await watchUntil(kubeconfig, condition, signal, world.debug)
-        world.info(`${condition.what} ready after ${formatDuration(performance.now() - started)}`)
+        world.info(`${condition.what} ${condition.verb} ready after ${formatDuration(performance.now() - started)}`)
       }),
     )
   } catch (error) {

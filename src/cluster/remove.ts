@@ -9,7 +9,7 @@ import {
   removeVolume,
 } from '../engine/docker.ts'
 import { LABEL, type Plan } from '../plan.ts'
-import { plannedContainers, removeLateNodes } from './late.ts'
+import { plannedContainers, removeLateNodes } from './late-nodes.ts'
 
 /** How long one command of the removal may take, in milliseconds: an engine that hangs must not hold up the job's end. */
 const LIMIT = 60_000
@@ -47,7 +47,7 @@ export async function removeCluster(docker: Docker, plan: Plan): Promise<string 
   await docker.run(removeVolume(plan.record), { timeout: LIMIT })
   const count = containers.length + late
   const nodes = count === 1 ? '1 node' : `${count} nodes`
-  return `${plan.cluster}: ${nodes}, ${networks.length === 1 ? 'its network' : `${networks.length} networks`} and the record`
+  return `${plan.cluster} (${nodes}${networks.length === 0 ? '' : ' and its network'})`
 }
 
 async function ids(docker: Docker, args: readonly string[]): Promise<string[]> {

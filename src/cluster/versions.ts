@@ -167,6 +167,17 @@ function ownRow(kindVersion: string): NodeImageRow {
   return row
 }
 
+/**
+ * Says where a kubectl is further from the cluster than Kubernetes supports: one minor to either side
+ * (https://kubernetes.io/releases/version-skew-policy/#kubectl).
+ */
+export function skew(kubectl: string, kubernetes: string): string | undefined {
+  const minor = (version: string): number => Number(/^v1\.(\d+)/.exec(version)?.[1])
+  const distance = Math.abs(minor(kubectl) - minor(kubernetes))
+  if (!(distance > 1)) return undefined
+  return `kubectl-version: kubectl ${kubectl} on PATH is ${distance} minors from Kubernetes ${kubernetes}, and one is supported; kubectl-version ${/^v[\d.]+/.exec(kubernetes)?.[0]} installs the one that fits`
+}
+
 /** The Kubernetes version that a node image's tag tells, such as v1.34.0, or undefined. */
 export function kubernetesVersionOf(reference: string): string | undefined {
   return /:(v\d+\.\d+\.\d+)(?:[-_][\w.-]*)?(?:@|$)/.exec(reference)?.[1]

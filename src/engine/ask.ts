@@ -62,6 +62,9 @@ export async function ask<T>(endpoint: Endpoint, path: string, timeout = 5000): 
       }
     })
     if (missing.length > 0) {
+      // Certificates are no help where nobody asks for any.
+      const plainly = await ask(withoutTls(endpoint), '/version', timeout)
+      if (plainly.ok) return { ok: false, refusal: speaksPlain }
       return no(true, `is asked over TLS, but ${certificates} lacks ${missing.join(', ')}`, certificateAdvice)
     }
     tls = { ca, cert, key }
@@ -94,6 +97,17 @@ export async function ask<T>(endpoint: Endpoint, path: string, timeout = 5000): 
 
 const certificateAdvice =
   "share the engine's client certificates with this step (docker:dind writes them to /certs/client) and let DOCKER_CERT_PATH name their folder"
+
+const speaksPlain: Refusal = {
+  wait: false,
+  met: 'speaks plain HTTP but is asked over TLS',
+  advice: 'unset DOCKER_TLS_VERIFY, or use the TLS port (2376)',
+}
+
+/** The endpoint without TLS. */
+function withoutTls({ env: { DOCKER_HOST = '' }, ...endpoint }: Endpoint): Endpoint {
+  return { ...endpoint, env: { DOCKER_HOST } }
+}
 
 function no(wait: boolean, met: string, advice: string): { ok: false; refusal: Refusal } {
   return { ok: false, refusal: { wait, met, advice } }
@@ -165,11 +179,7 @@ function refusalOf(error: NodeJS.ErrnoException, endpoint: Endpoint): Refusal {
     case 'EPROTO':
     case 'ERR_SSL_WRONG_VERSION_NUMBER':
     case 'ERR_SSL_PACKET_LENGTH_TOO_LONG':
-      return {
-        wait: false,
-        met: 'speaks plain HTTP but is asked over TLS',
-        advice: 'unset DOCKER_TLS_VERIFY, or use the TLS port (2376)',
-      }
+      return speaksPlain
     case 'ERR_TLS_CERT_ALTNAME_INVALID':
       return {
         wait: false,

@@ -69,7 +69,7 @@ export async function findEndpoints(
     {
       address: `unix://${SOCKET}`,
       env: { DOCKER_HOST: `unix://${SOCKET}` },
-      source: 'the local socket',
+      source: 'the default socket',
       exported: false,
     },
   ]

@@ -17,8 +17,8 @@ export interface Judgement {
 export interface Heed {
   /** Warns, each sentence once. @throws Problem with all that makes the creation fail */
   heed(judgement: Judgement): void
-  /** The failure of a creation, with the warnings that came before it: one of them may be the cause. */
-  recall(failure: unknown): unknown
+  /** Runs work; its failure comes with the warnings that came before it, one of which may be the cause. */
+  blame<T>(work: () => Promise<T>): Promise<T>
 }
 
 export function heeding(log: { readonly warning: (message: string) => void }): Heed {
@@ -31,11 +31,15 @@ export function heeding(log: { readonly warning: (message: string) => void }): H
       }
       if (stops.length > 0) throw new Problem(stops.join('\n'))
     },
-    recall: failure => {
-      if (warned.size === 0 || !(failure instanceof Problem)) return failure
-      return new Problem(
-        `${failure.message}\nThis was seen before, and may be why:\n${[...warned].map(w => `  ${w}`).join('\n')}`,
-      )
+    blame: async work => {
+      try {
+        return await work()
+      } catch (failure) {
+        if (warned.size === 0 || !(failure instanceof Problem)) throw failure
+        throw new Problem(
+          `${failure.message}\nEarlier in this log there was a warning that may be the cause:\n${[...warned].map(w => `  ${w}`).join('\n')}`,
+        )
+      }
     },
   }
 }
@@ -149,18 +153,21 @@ export async function probe(
 
 const EVERYWHERE = '0.0.0.0'
 
-async function whyNot(docker: Docker, { ports }: Wish, stderr: string): Promise<Problem> {
+async function whyNot(docker: Docker, { ports, mounts }: Wish, stderr: string): Promise<Problem> {
   const said = lastLines(stderr.trim(), 3)
   if (/port is already allocated|address already in use/i.test(stderr)) {
     const { stdout } = await docker.try(publishedByContainers)
-    const held = ports.find(({ outer }) => outer !== undefined && stderr.includes(`:${outer}`))?.outer
+    const held = ports.find(({ outer }) => outer !== undefined && new RegExp(`:${outer}\\b`).test(stderr))?.outer
     const holder = held === undefined ? undefined : holderOf(held, stdout)
     const who = holder === undefined ? 'a program on its machine' : `the container ${holder}`
     return new Problem(
       `ports: the engine's port ${held ?? ''} is held by ${who}; end that, or write the NodePort alone and let the engine pick`,
     )
   }
-  const missing = /bind source path does not exist: (.*)/.exec(stderr)?.[1]
+  // By our own paths, the longest first: the CLI ends the engine's sentence with a dot, which a path may also have.
+  const missing = mounts
+    .toSorted((a, b) => b.length - a.length)
+    .find(path => stderr.includes(`bind source path does not exist: ${path}`))
   if (missing !== undefined) {
     return new Problem(
       `config: extraMounts names ${missing}, which is not on the engine's machine; a hostPath is a path there, not in this step: use a volume that both share, or copy the files into the node (docker cp)`,

@@ -33,8 +33,8 @@ export function readCommandLine(argv: readonly string[]): CommandLine {
   const [verb, ...rest] = positionals
   if (values['help'] === true || verb === 'help') return { verb: 'help', given: {} }
   if (verb !== 'up' && verb !== 'down') {
-    const found = verb === undefined ? 'no command' : `the command ${JSON.stringify(verb)}`
-    throw new Problem(`${found} is given; there are up and down, and --help shows all options`)
+    const found = verb === undefined ? 'a command is missing' : `there is no command ${JSON.stringify(verb)}`
+    throw new Problem(`kind-in-dind: ${found}; there are up and down, and --help shows all options`)
   }
   const given = values as Record<string, Given>
   const unknown = tokens.filter(token => token.kind === 'option').filter(token => !isKnown(token.name))
@@ -56,7 +56,7 @@ export function usage(): string {
     '',
     '  kind-in-dind up [--OPTION VALUE]...   start a cluster; its variables go to stdout, the log to stderr:',
     '                                        exports="$(kind-in-dind up)" && eval "$exports"',
-    '  kind-in-dind down [--name NAME]       remove it again; without a name the latest one',
+    "  kind-in-dind down [--name NAME]       remove it: the one named, else this shell's, else the only one",
     '',
     'Options of up:',
   ]

@@ -1,12 +1,13 @@
 import { existsSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { basename, join } from 'node:path'
+import { Problem } from '../lib/problem.ts'
 import { validName } from '../plan.ts'
 import type { CommandLine } from './command-line.ts'
 import { debugIsOn } from './debug.ts'
 import { exportLines, exportPathLine } from './exports.ts'
 import { firstPrivateFolder, temporaryFolder, userFolder } from './folder.ts'
-import type { Host } from './host.ts'
+import type { Given, Host } from './host.ts'
 import { rememberedFile, rememberedUses, rememberUse } from './remembered.ts'
 import { timed } from './timed.ts'
 import { setToolFolders } from './tool-folders.ts'
@@ -57,13 +58,7 @@ export function createTerminalHost(
     uses: async () => {
       if (command.verb === 'up') return [...own].reverse()
       const uses = rememberedUses(remembered).filter(use => existsSync(join(folder, use)))
-      const { name } = command.given
-      const chosen =
-        typeof name === 'string' ? uses.filter(use => use === name || use === validName(name)) : uses.slice(0, 1)
-      if (chosen.length === 0 && typeof name === 'string' && uses.length > 0) {
-        print(`No cluster here is called ${name}; there are: ${uses.join(', ')}`)
-      }
-      return chosen
+      return chooseUse(uses, command.given['name'], env['KIND_IN_DIND_NAME'])
     },
     exportVariables: async variables => write(exportLines(variables)),
     setOutputs: async () => {
@@ -74,4 +69,24 @@ export function createTerminalHost(
       // The log is in front of the user.
     },
   }
+}
+
+/**
+ * The cluster that `down` is for: the one that is named, else this shell's, else the only one.
+ *
+ * @param uses the clusters there are
+ * @param named the value of --name
+ * @param ofShell KIND_IN_DIND_NAME, which `up` gave to this shell
+ * @throws Problem where that is none, or several
+ */
+export function chooseUse(uses: readonly string[], named: Given, ofShell: string | undefined): readonly string[] {
+  const there = uses.length === 0 ? 'there is none' : `there are: ${uses.join(', ')}`
+  if (typeof named === 'string') {
+    const use = uses.find(use => use === named || use === validName(named))
+    if (use === undefined) throw new Problem(`--name: no cluster of yours is called ${named}; ${there}`)
+    return [use]
+  }
+  if (ofShell !== undefined && uses.includes(ofShell)) return [ofShell]
+  if (uses.length > 1) throw new Problem(`which cluster? ${there}; say kind-in-dind down --name ${uses[0]}`)
+  return uses
 }

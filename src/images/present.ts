@@ -1,4 +1,5 @@
 import { type Docker, imageArchitecture, inspectImages, pullImage } from '../engine/docker.ts'
+import { formatDuration } from '../lib/duration.ts'
 import { Problem } from '../lib/problem.ts'
 import { lastLines, type Result } from '../lib/run.ts'
 
@@ -34,10 +35,14 @@ export async function ensureNodeImage(
   let found = await look()
   if (found.code !== 0) {
     info(`Pulling the node image ${reference}`)
+    const started = performance.now()
     const pulled = await docker.try(pullImage(reference))
     if (pulled.code !== 0) {
-      throw new Problem(`node-image: the engine cannot pull ${reference}: ${lastLines(pulled.stderr.trim(), 1)}`)
+      throw new Problem(
+        `node-image: the engine cannot pull ${reference}: ${lastLines(pulled.stderr.trim(), 1)}; it is the engine, not this step, that must reach the registry: name an image that it reaches, or load one into it before (docker load)`,
+      )
     }
+    info(`Pulled it in ${formatDuration(performance.now() - started)}`)
     found = await look()
   }
   const own = found.stdout.trim()

@@ -8,9 +8,12 @@ export function tellFacts(
   plan: Plan,
   connection: { readonly server: string; readonly ports: readonly PublishedPort[] },
   kubernetesVersion: string,
+  isReady: boolean,
 ): void {
-  host.info(`Kubernetes ${kubernetesVersion} is ready: context kind-${plan.cluster}, ${connection.server}`)
+  const state = isReady ? 'is ready' : 'is up, and was not waited for (wait: 0)'
+  host.info(`Kubernetes ${kubernetesVersion} ${state}: context kind-${plan.cluster}, ${connection.server}`)
   for (const port of connection.ports) host.info(`NodePort ${port.node} is at ${port.host}:${port.outer}`)
+  host.info(`The kubeconfig is ${plan.kubeconfig}`)
   if (plan.keep) tellKept(host, plan)
 }
 

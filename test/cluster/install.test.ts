@@ -185,7 +185,7 @@ describe('what must not be kept', () => {
     await page.close()
     const said = await problem(kind())
     expect(said).toBe(
-      `download-url: kind ${KIND} cannot be downloaded: ${page.url}${PROGRAM} refuses connections (ECONNREFUSED); try again, or name another page as download-url`,
+      `download-url: kind ${KIND} cannot be downloaded: ${page.url}${PROGRAM} refuses connections (ECONNREFUSED); try again, name a mirror as download-url, or use the kind that is on PATH (kind-version: installed)`,
     )
   })
 })

@@ -1,5 +1,14 @@
-import { describe, expect, it } from 'vitest'
-import { readKubeconfig, withServer } from '../../src/cluster/kubeconfig.ts'
+import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import {
+  checkKubeconfigPath,
+  isOurs,
+  readKubeconfig,
+  withServer,
+  writeKubeconfig,
+} from '../../src/cluster/kubeconfig.ts'
 
 /** As kind prints it. */
 const yaml = `
@@ -33,5 +42,34 @@ describe('a kubeconfig', () => {
     expect(moved.getCurrentUser()).toEqual(before.getCurrentUser())
     expect(moved.contexts).toEqual(before.contexts)
     expect(moved.currentContext).toBe('kind-one')
+  })
+})
+
+describe('a kubeconfig file', () => {
+  let folder: string
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'kubeconfig-'))
+  })
+  afterEach(() => rmSync(folder, { recursive: true }))
+  const path = (): string => join(folder, 'new/config')
+
+  it("is for its user's eyes only, also where a killed job left one that was not", () => {
+    writeKubeconfig(path(), readKubeconfig(yaml))
+    chmodSync(path(), 0o644)
+    checkKubeconfigPath(path())
+    writeKubeconfig(path(), readKubeconfig(yaml))
+    expect(statSync(path()).mode & 0o777).toBe(0o600)
+  })
+
+  it('is known as ours by the cluster that it is for', () => {
+    writeKubeconfig(path(), readKubeconfig(yaml))
+    expect(isOurs(path(), 'one')).toBe(true)
+    expect(isOurs(path(), 'two')).toBe(false)
+    expect(isOurs(join(folder, 'none'), 'one')).toBe(false)
+  })
+
+  it.each([yaml, 'precious', '{"current-context": "work"}'])('of the user is not replaced: %j', text => {
+    writeFileSync(join(folder, 'config'), text)
+    expect(() => checkKubeconfigPath(join(folder, 'config'))).toThrow(/^kubeconfig: .*config exists already/)
   })
 })

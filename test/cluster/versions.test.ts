@@ -1,5 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { doubt, KIND, kubernetesVersionOf, NODE_IMAGES, nodeImage, SUPPORTED } from '../../src/cluster/versions.ts'
+import {
+  doubt,
+  KIND,
+  kubernetesVersionOf,
+  NODE_IMAGES,
+  nodeImage,
+  SUPPORTED,
+  skew,
+} from '../../src/cluster/versions.ts'
 import { Problem } from '../../src/lib/problem.ts'
 
 const numbers = (version: string): number[] => version.replace(/^v/, '').split('.').map(Number)
@@ -100,4 +108,16 @@ test.each([
 ])('the doubt about Kubernetes %s with kind %s is: %s', (kubernetes, kind, said) => {
   if (said === undefined) expect(doubt(kubernetes, kind)).toBeUndefined()
   else expect(doubt(kubernetes, kind)).toContain(said)
+})
+
+test.each([
+  ['v1.34.4', 'v1.34.0', false],
+  ['v1.33.1', 'v1.34.0', false],
+  ['v1.35.0', 'v1.34.0', false],
+  ['v1.32.4-dispatcher', 'v1.34.0', true],
+  ['v1.36.0', 'v1.34.0', true],
+  ['v0.0.0', 'v1.34.0', false],
+])('kubectl %s beside Kubernetes %s is too far: %s', (kubectl, kubernetes, far) => {
+  if (far) expect(skew(kubectl, kubernetes)).toMatch(/2 minors from .*kubectl-version v1\.34\.0 installs/)
+  else expect(skew(kubectl, kubernetes)).toBeUndefined()
 })

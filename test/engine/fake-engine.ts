@@ -12,8 +12,8 @@ export interface FakeEngine {
   close(): Promise<void>
 }
 
-/** A loopback address of the tests' own, so that Docker's own ports are free there. */
-export const ADDRESS = '127.0.0.77'
+/** A loopback address of this process's own, so that Docker's own ports are free there. */
+export const ADDRESS = `127.${(process.pid >> 8) & 127}.${process.pid & 255}.77`
 
 const INFO = {
   ServerVersion: '28.5.2',

@@ -60,15 +60,15 @@ describe('where the engine is looked for', () => {
       undefined,
       { names: { docker: ['93.184.216.34'] } },
       ['unix:///var/run/docker.sock'],
-      'the local socket',
+      'the default socket',
     ],
-    ['the local socket comes last', undefined, {}, ['unix:///var/run/docker.sock'], 'the local socket'],
+    ['the local socket comes last', undefined, {}, ['unix:///var/run/docker.sock'], 'the default socket'],
     [
       'the default context is no context',
       undefined,
       { env: { HOME: '/home/me' }, files: { '/home/me/.docker/config.json': '{"currentContext": "default"}' } },
       ['unix:///var/run/docker.sock'],
-      'the local socket',
+      'the default socket',
     ],
   ])('%s', async (_, dockerHost, world, addresses, source) => {
     const found = await findEndpoints(dockerHost, around(world))

@@ -119,6 +119,12 @@ describe('a probe', () => {
       /^ports: the engine's port 8080 is held by a program on its machine/,
     ],
     [
+      'a mount that the engine does not have is named, without the dot of the sentence it stands in',
+      'docker: Error response from daemon: invalid mount config for type "bind": bind source path does not exist: /data.',
+      '',
+      /^config: extraMounts names \/data, which is not on the engine's machine; /,
+    ],
+    [
       'an engine that allows no privileged containers says so',
       'docker: Error response from daemon: privileged mode is incompatible with user namespaces.',
       '',
@@ -147,20 +153,22 @@ test.each([
 })
 
 describe('warnings', () => {
-  test('come once each, and again with a failure that may be theirs', () => {
+  test('come once each, and again with a failure that may be theirs', async () => {
     const said: string[] = []
-    const { heed, recall } = heeding({ warning: message => said.push(message) })
+    const { heed, blame } = heeding({ warning: message => said.push(message) })
     heed({ stops: [], warnings: ['one', 'two'] })
     heed({ stops: [], warnings: ['two'] })
     expect(said).toEqual(['one', 'two'])
-    expect(recall(new Problem('kind could not'))).toEqual(
-      new Problem('kind could not\nThis was seen before, and may be why:\n  one\n  two'),
+    await expect(blame(() => Promise.reject(new Problem('kind could not')))).rejects.toThrow(
+      'kind could not\nEarlier in this log there was a warning that may be the cause:\n  one\n  two',
     )
   })
 
-  test('leave other failures as they are', () => {
+  test('leave other failures as they are', async () => {
     const failure = new Error('a defect')
-    expect(heeding({ warning: () => {} }).recall(failure)).toBe(failure)
+    const { heed, blame } = heeding({ warning: () => {} })
+    heed({ stops: [], warnings: ['one'] })
+    await expect(blame(() => Promise.reject(failure))).rejects.toBe(failure)
   })
 
   test('all that stops a creation comes at once', () => {

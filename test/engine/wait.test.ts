@@ -76,7 +76,7 @@ describe('every combination of port, TLS variable and certificates works or name
       '2375, DOCKER_TLS_VERIFY, incomplete, plain engine',
       plainEngine,
       tls(2375, incomplete),
-      /lacks key\.pem: .*DOCKER_CERT_PATH/,
+      /speaks plain HTTP.*: unset DOCKER_TLS_VERIFY/,
     ],
     [
       '2375, DOCKER_TLS_VERIFY, foreign, plain engine',

@@ -37,8 +37,8 @@ test.each([
   ['up --workers', 'workers: true is not a whole number'],
   ['up --workers --keep', 'workers: "--keep" is not a whole number'],
   ['up app:ci', '"app:ci" belongs to no flag'],
-  ['start', 'the command "start" is given; there are up and down'],
-  ['--workers 1', 'no command is given'],
+  ['start', 'kind-in-dind: there is no command "start"; there are up and down'],
+  ['--workers 1', 'a command is missing; there are up and down'],
   ['down --workers 1', '--workers means nothing to down'],
 ])('%s is refused', (line, message) => {
   expect(refused(line)).toThrow(message)

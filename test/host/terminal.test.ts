@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { readCommandLine } from '../../src/host/command-line.ts'
-import type { Host } from '../../src/host/host.ts'
-import { createTerminalHost } from '../../src/host/terminal.ts'
+import type { Given, Host } from '../../src/host/host.ts'
+import { chooseUse, createTerminalHost } from '../../src/host/terminal.ts'
 import { validName } from '../../src/plan.ts'
 
 let base: string
@@ -57,10 +57,25 @@ test('a second up is the same job: it must not take the first one’s cluster fo
   expect(open('up').identity).toEqual(open('up').identity)
 })
 
-test('down takes the latest', async () => {
+test('down takes the only cluster there is, and asks which where there are several', async () => {
+  expect(await open('down').uses()).toEqual([])
   await up('one')
+  expect(await open('down').uses()).toEqual(['one'])
   await up('two')
-  expect(await open('down').uses()).toEqual(['two'])
+  await expect(open('down').uses()).rejects.toThrow(
+    /^which cluster\? there are: two, one; say kind-in-dind down --name two$/,
+  )
+})
+
+test.each<[string, Given, string | undefined, readonly string[]]>([
+  ["this shell's comes before the others", undefined, 'one', ['one']],
+  ['a name comes before this shell', 'two', 'one', ['two']],
+])('down: %s', (_, named, ofShell, chosen) => {
+  expect(chooseUse(['two', 'one'], named, ofShell)).toEqual(chosen)
+})
+
+test("down takes the only one where this shell's is gone", () => {
+  expect(chooseUse(['two'], undefined, 'one')).toEqual(['two'])
 })
 
 test('down takes what --name names, also as it was given to up', async () => {
@@ -77,10 +92,14 @@ test('down does not see what was removed already', async () => {
   expect(await open('down').uses()).toEqual([])
 })
 
-test('down with a name that nothing has says what there is', async () => {
+test('down with a name that nothing has is refused, and says what there is', async () => {
+  await expect(open('down', '--name', 'two').uses()).rejects.toThrow(
+    '--name: no cluster of yours is called two; there is none',
+  )
   await up('one')
-  expect(await open('down', '--name', 'two').uses()).toEqual([])
-  expect(log).toEqual(['No cluster here is called two; there are: one'])
+  await expect(open('down', '--name', 'two').uses()).rejects.toThrow(
+    '--name: no cluster of yours is called two; there are: one',
+  )
 })
 
 test('after its own failure up removes its own use only', async () => {

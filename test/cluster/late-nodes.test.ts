@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { plannedContainers, removeLateNodes } from '../../src/cluster/late.ts'
+import { plannedContainers, removeLateNodes } from '../../src/cluster/late-nodes.ts'
 import type { Docker } from '../../src/engine/docker.ts'
 import type { Result } from '../../src/lib/run.ts'
 import { aPlan } from '../builders.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createRunner } from '../../src/lib/run.ts'
-import { watchRunner } from '../../src/lib/settled.ts'
+import { watchRunner } from '../../src/lib/watch-runner.ts'
 
 test('settled waits for commands that nobody awaits, however they end', async () => {
   const abort = new AbortController()
