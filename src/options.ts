@@ -3,8 +3,8 @@
  * this list (scripts/generate.ts); `parse` turns what a host was given into one readonly object. Pure, a leaf.
  */
 import { isIP } from 'node:net'
-import { parse as parseYaml } from 'yaml'
 import type { Given } from './host/host.ts'
+import { checkKindConfig, type KindConfig, readKindConfig } from './kind-config.ts'
 import { parseDuration } from './lib/duration.ts'
 import { Problem } from './lib/problem.ts'
 
@@ -146,22 +146,6 @@ export type KubectlVersion =
   | { readonly kind: 'skip' }
   | { readonly kind: 'release'; readonly version: string }
 
-/** A kind Cluster config as parsed; what we do not know of it is passed on as it is. */
-export interface KindConfig {
-  readonly [key: string]: unknown
-  readonly nodes?: readonly KindNode[]
-  readonly networking?: Readonly<Record<string, unknown>>
-  readonly kubeadmConfigPatches?: readonly string[]
-}
-
-export interface KindNode {
-  readonly [key: string]: unknown
-  readonly role?: string
-  readonly image?: string
-  readonly extraPortMappings?: readonly Readonly<Record<string, unknown>>[]
-  readonly extraMounts?: readonly { readonly hostPath?: unknown }[]
-}
-
 export type DownloadName = 'kind' | 'kubectl'
 
 export interface Options {
@@ -184,17 +168,24 @@ export interface Options {
   readonly downloadUrls: Readonly<Partial<Record<DownloadName, string>>>
 }
 
-/** Reads a file that an option names; undefined where there is none. */
+/** Reads a file that an option names; undefined where there is none. @throws Problem where it cannot be read */
 export type ReadFile = (path: string) => string | undefined
+
+/** What parsing looks at beside the options. */
+export interface ParseWorld {
+  readonly readFile: ReadFile
+  /** What is wrong with a Kubernetes version, such as 1.34 or 1.34.0; undefined where there is a node image for it. */
+  readonly refuseVersion: (version: string) => string | undefined
+}
 
 /**
  * Parses what a host was given.
  *
  * @param given values by option name: strings (GitHub, a shell) or what the pipeline's YAML held (Buildkite)
- * @param readFile how `config` is read where it is a path
+ * @param world how files are read, and which Kubernetes versions there are
  * @throws Problem with one line for each option that is wrong, all at once
  */
-export function parse(given: Readonly<Record<string, Given>>, readFile: ReadFile): Options {
+export function parse(given: Readonly<Record<string, Given>>, world: ParseWorld): Options {
   const problems: string[] = []
   const attempt = <T>(name: string, read: () => T, otherwise: T): T => {
     try {
@@ -215,14 +206,16 @@ export function parse(given: Readonly<Record<string, Given>>, readFile: ReadFile
     if (!OPTIONS.some(known => known.name === name)) problems.push(unknownOption(name))
   }
 
-  const version = option<NodeImage>('kubernetes-version', kubernetesVersion, { kind: 'default' })
+  const version = option<NodeImage>('kubernetes-version', value => kubernetesVersion(value, world.refuseVersion), {
+    kind: 'default',
+  })
   const image = option<NodeImage>('node-image', value => ({ kind: 'image', reference: reference(text(value)) }), {
     kind: 'default',
   })
   if (version.kind !== 'default' && image.kind !== 'default') {
     problems.push('kubernetes-version, node-image: give one of the two; a node image fixes the Kubernetes version')
   }
-  const config = option('config', value => kindConfig(value, readFile), undefined)
+  const config = option('config', value => kindConfig(value, world.readFile), undefined)
   const workers = option('workers', value => integer(value, 0, 30), 0)
   if (workers > 0 && config?.nodes?.length) {
     problems.push('workers: the config lists nodes already; add `- role: worker` there instead')
@@ -270,11 +263,13 @@ function editDistance(a: string, b: string): number {
   return row[b.length] ?? 0
 }
 
+/** A value as people see it; a user and password in a URL stay out of the log. */
 function show(value: Given): string {
-  return typeof value === 'string' ? JSON.stringify(value) : (JSON.stringify(value) ?? String(value))
+  return (JSON.stringify(value) ?? String(value)).replace(/:\/\/[^/@\s"]*@/g, '://***@')
 }
 
 function text(value: Given): string {
+  if (value === true) throw new Problem('a value is missing')
   if (typeof value !== 'string') throw new Problem(`${show(value)} is not text`)
   return value.trim()
 }
@@ -289,14 +284,19 @@ function boolean(value: Given): boolean {
 
 function integer(value: Given, least: number, most: number): number {
   const number = typeof value === 'string' && /^\s*-?\d+\s*$/.test(value) ? Number(value) : value
+  if (value === true) throw new Problem('a value is missing')
   if (typeof number !== 'number' || !Number.isInteger(number)) throw new Problem(`${show(value)} is not a whole number`)
   if (number < least || number > most) throw new Problem(`${number} is not between ${least} and ${most}`)
   return number
 }
 
+/** Milliseconds. Timers of Node end at 25 days, jobs before. */
+const LONGEST = 24 * 3_600_000
+
 function duration(value: Given): number {
   const ms = value === 0 ? 0 : typeof value === 'string' ? parseDuration(value.trim()) : undefined
   if (ms === undefined) throw new Problem(`${show(value)} is not a duration; write it with its unit, such as 90s or 5m`)
+  if (ms > LONGEST) throw new Problem(`${show(value)} is longer than a job may take; at most 24h`)
   return ms
 }
 
@@ -319,13 +319,8 @@ function clusterName(value: Given): string {
   return name
 }
 
-/** A version as written, told apart from a number that YAML made shorter. */
 function versionText(value: Given): string {
-  const word = typeof value === 'number' ? String(value) : text(value)
-  if (/^v?\d+\.\d$/.test(word)) {
-    throw new Problem(`${word} may be ${word}0 read as a number; quote it, such as "${word}0"`)
-  }
-  return word
+  return typeof value === 'number' ? String(value) : text(value)
 }
 
 function kindVersion(value: Given): KindVersion {
@@ -336,15 +331,21 @@ function kindVersion(value: Given): KindVersion {
   return { kind: 'release', version: `v${match[1]}`, sha256: match[2] }
 }
 
-function kubernetesVersion(value: Given): NodeImage {
+function kubernetesVersion(value: Given, refuse: ParseWorld['refuseVersion']): NodeImage {
   const word = versionText(value)
+  if (/^v?\d+\.\d$/.test(word)) {
+    throw new Problem(`${word} may be ${word}0 read as a number; quote it, such as "${word}0"`)
+  }
   if (!/^v?1\.\d+(\.\d+)?$/.test(word)) throw new Problem(`${show(value)} is not a version such as 1.34 or v1.34.0`)
-  return { kind: 'version', version: word.replace(/^v/, '') }
+  const version = word.replace(/^v/, '')
+  const refusal = refuse(version)
+  if (refusal !== undefined) throw new Problem(refusal)
+  return { kind: 'version', version }
 }
 
 function kubectlVersion(value: Given): KubectlVersion {
-  if (value === 'skip') return { kind: 'skip' }
   const word = versionText(value)
+  if (word === 'skip') return { kind: 'skip' }
   const match = /^v?(1\.\d+\.\d+)$/.exec(word)
   if (!match) throw new Problem(`${show(value)} is not a version such as v1.34.0, nor skip`)
   return { kind: 'release', version: `v${match[1]}` }
@@ -352,7 +353,7 @@ function kubectlVersion(value: Given): KubectlVersion {
 
 function dockerHost(value: Given): string {
   const address = text(value)
-  if (!/^(tcp:\/\/[^/]+|unix:\/\/\/.+)$/.test(address)) {
+  if (!/^(tcp:\/\/(\[[0-9a-f:.]+\]|[^/@:]+)(:\d{1,5})?\/?|unix:\/\/\/.+)$/i.test(address)) {
     throw new Problem(
       `${show(value)} is not an engine's address such as tcp://docker:2376 or unix:///var/run/docker.sock`,
     )
@@ -371,10 +372,14 @@ function hostName(value: Given): string {
 function ports(value: Given): PortMapping[] {
   const mappings = list(value).map(portMapping)
   const seen = new Set<string>()
-  for (const { node, protocol } of mappings) {
+  for (const { node, outer, protocol } of mappings) {
     const key = `${node}/${protocol}`
     if (seen.has(key)) throw new Problem(`${node} is there twice`)
     seen.add(key)
+    if (outer === undefined) continue
+    const outside = `${outer}/${protocol} outside`
+    if (seen.has(outside)) throw new Problem(`the engine's port ${outer} is there twice`)
+    seen.add(outside)
   }
   return mappings
 }
@@ -382,7 +387,10 @@ function ports(value: Given): PortMapping[] {
 function portMapping(word: string): PortMapping {
   const match = /^(?:(?:(\[[0-9a-f:.]+\]|[0-9.]+):)?(\d+):)?(\d+)(?:\/(\w+))?$/i.exec(word)
   if (!match) throw new Problem(`${show(word)} is neither a port nor [address:]outer:node[/protocol]`)
-  const [, address, outer, node, protocol = 'TCP'] = match
+  const [, written, outer, node, protocol = 'TCP'] = match
+  const address = written?.replace(/^\[|\]$/g, '')
+  if (address !== undefined && isIP(address) === 0)
+    throw new Problem(`${show(word)} has an address that is none: ${written}`)
   const name = protocol.toUpperCase()
   if (name !== 'TCP' && name !== 'UDP' && name !== 'SCTP') {
     throw new Problem(`${show(word)} has the protocol ${protocol}; there are tcp, udp and sctp`)
@@ -390,7 +398,7 @@ function portMapping(word: string): PortMapping {
   return {
     node: port(node ?? '', word),
     outer: outer === undefined ? undefined : port(outer, word),
-    address: address?.replace(/^\[|\]$/g, ''),
+    address,
     protocol: name,
   }
 }
@@ -416,6 +424,11 @@ function images(value: Given): string[] {
     if (/\.(tar|tgz|tar\.gz|tar\.zst)$/.test(word)) {
       throw new Problem(`${show(word)} is an archive; load it into the engine (docker load) and name the image`)
     }
+    if (/@|^sha256:/.test(word)) {
+      throw new Problem(
+        `${show(word)} has a digest and no name that a node would know it by; tag it (docker tag) and name the tag`,
+      )
+    }
     return reference(word)
   })
 }
@@ -432,38 +445,18 @@ function downloadUrls(value: Given): Partial<Record<DownloadName, string>> {
 }
 
 function kindConfig(value: Given, readFile: ReadFile): KindConfig {
-  if (value !== null && typeof value === 'object' && !Array.isArray(value)) return checkedConfig(value as Given, 'it')
-  const given = text(value)
+  const isParsed = value !== null && typeof value === 'object' && !Array.isArray(value)
+  const given = isParsed ? '' : text(value)
   // A path has no line break and no "key: value" in it.
-  const isPath = !/\n|:\s|:$|^\{/.test(given)
-  const content = isPath ? readFile(given) : given
-  if (content === undefined) throw new Problem(`there is no file ${show(given)}`)
-  let parsed: unknown
+  const isPath = !isParsed && !/\n|:\s|:$|^\{/.test(given)
   try {
-    parsed = parseYaml(content)
-  } catch (error) {
-    const why = error instanceof Error ? (error.message.split('\n')[0] ?? '') : ''
-    throw new Problem(`${isPath ? show(given) : 'it'} is not YAML: ${why.replace(/:$/, '')}`)
+    if (isParsed) return checkKindConfig(value)
+    if (!isPath) return readKindConfig(given)
+    const content = readFile(given)
+    if (content === undefined) throw new Problem('is no file here, and no inline config either')
+    return readKindConfig(content)
+  } catch (thrown) {
+    if (!(thrown instanceof Problem)) throw thrown
+    throw new Problem(`${isPath ? show(given) : 'it'} ${thrown.message}`)
   }
-  return checkedConfig(parsed, isPath ? show(given) : 'it')
-}
-
-function checkedConfig(parsed: unknown, what: string): KindConfig {
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
-    throw new Problem(`${what} is not a kind Cluster config`)
-  }
-  const config = parsed as KindConfig
-  if (config['kind'] !== 'Cluster' || config['apiVersion'] !== 'kind.x-k8s.io/v1alpha4') {
-    const found = `kind: ${String(config['kind'])}, apiVersion: ${String(config['apiVersion'])}`
-    throw new Problem(
-      `${what} is not a kind Cluster config (kind: Cluster, apiVersion: kind.x-k8s.io/v1alpha4) but ${found}`,
-    )
-  }
-  if (config.nodes !== undefined && !Array.isArray(config.nodes)) {
-    throw new Problem(`${what} has nodes that are no list`)
-  }
-  if (config.nodes?.some(node => typeof node !== 'object' || node === null)) {
-    throw new Problem(`${what} has a node that is no mapping`)
-  }
-  return config
 }

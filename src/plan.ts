@@ -35,7 +35,6 @@ export type EngineVariable = (typeof ENGINE_VARIABLES)[number]
 
 export interface Plan {
   readonly version: 1
-  /** The cluster's name, which is also the name of the use's folder: one use makes one cluster. */
   readonly cluster: string
   readonly owner: string
   readonly job: string
@@ -53,11 +52,24 @@ export interface Plan {
   /** The node containers, the first control plane first. */
   readonly nodes: readonly string[]
   readonly nodeImage: string
-  /** This use's folder, mode 0700. All paths below are in it unless the user said otherwise. */
+  /** This use's folder, mode 0700; it has the use's name. All paths below are in it unless the user said otherwise. */
   readonly folder: string
   readonly kubeconfig: string
   readonly internalKubeconfig: string
   readonly keep: boolean
+}
+
+/**
+ * The name of a use, and of its folder: the cluster's name alone would make two uses of one name share a folder, of which one
+ * has yet to hear that the name is taken.
+ */
+function useName(cluster: string, unique: string): string {
+  return `${cluster}.${unique.slice(0, 8)}`
+}
+
+/** The cluster's name in the name of a use: there is no dot in it. */
+export function clusterOfUse(use: string): string {
+  return use.split('.')[0] ?? use
 }
 
 /** The labels of everything that can carry labels. */
@@ -99,8 +111,10 @@ export function makePlan(
     readonly ownContainer: string | undefined
   },
 ): Plan {
-  const cluster = options.name === undefined ? derivedName(facts.identity.label, facts.unique) : validName(options.name)
-  const folder = `${facts.folder}/${cluster}`
+  const given = options.name ?? options.config?.name
+  const cluster = given === undefined ? derivedName(facts.identity.label, facts.unique) : validName(given)
+  const use = useName(cluster, facts.unique)
+  const folder = `${facts.folder}/${use}`
   const expiry = Math.floor((facts.now + LIFETIME) / 1000)
   const thing = `kind-in-dind-${cluster}`
   return {

@@ -23,8 +23,8 @@ async function removeUse(world: World, folder: string): Promise<void> {
   const state = loadState(folder)
   if (state === undefined) return world.host.info('Nothing was made, or all was removed before.')
   const { plan } = state
-  // On a terminal somebody asks for the removal.
-  if (plan.keep && world.host.name !== 'terminal') return tellKept(world.host, plan)
+  // What a failed pre made is nothing to look at, and on a terminal somebody asks for the removal.
+  if (plan.keep && state.stage === 'ready' && world.host.name !== 'terminal') return tellKept(world.host, plan)
   await world.host.group(`Remove the cluster ${plan.cluster}`, async () => {
     if (state.pre && (await endProcess(state.pre, PATIENCE)))
       world.host.info('Ended the start of the cluster, which was still under way')

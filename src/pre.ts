@@ -1,26 +1,27 @@
 /** What happens before the job's commands, in this order. */
 import { randomBytes } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
-import { allowsCgroupV1, kindConfig, mountedPaths } from './cluster/config.ts'
+import { basename, resolve } from 'node:path'
+import { allowsCgroupV1, chosenImage, kindConfig, mountedPaths, nodeImages } from './cluster/config.ts'
 import { type Connection, connect } from './cluster/connect.ts'
 import { checkName, makeNetwork, makeNodes, makeRecord } from './cluster/create.ts'
 import { endedNodes } from './cluster/ended-nodes.ts'
 import { installKind, installKubectl, type Program } from './cluster/install.ts'
 import { checkKubeconfigPath } from './cluster/kubeconfig.ts'
 import { deleteBootstrapToken, kubernetesVersion, waitUntilReady } from './cluster/ready.ts'
-import { judgeVersions, nodeImage, skew } from './cluster/versions.ts'
+import { judgeVersions, nodeImage, refuseVersion, skew } from './cluster/versions.ts'
 import { type Docker, dockerAt } from './engine/docker.ts'
 import { engineExports, findEngine, resolved } from './engine/engine.ts'
 import { findOwnContainer } from './engine/own-container.ts'
 import { type Heed, heeding, judgeEngine, judgeSeen, probe } from './engine/preflight.ts'
 import { candidates, listenAddress } from './engine/reach.ts'
-import { checkImages, ensureNodeImage } from './images/present.ts'
+import { checkImages, ensureNodeImages } from './images/present.ts'
 import { streamImages } from './images/stream.ts'
+import type { KindConfig } from './kind-config.ts'
 import { formatBytes } from './lib/bytes.ts'
 import { messageOf, Problem } from './lib/problem.ts'
 import { thisProcess } from './lib/process.ts'
-import { type KindConfig, type Options, parse } from './options.ts'
+import { readTextFile } from './lib/text-file.ts'
+import { type Options, parse } from './options.ts'
 import { type Outputs, portsOutput, variablesOf } from './outputs.ts'
 import { type Engine, makePlan, type Plan } from './plan.ts'
 import { tellFacts } from './report/facts.ts'
@@ -31,12 +32,13 @@ import type { World } from './world.ts'
 export async function pre(world: World): Promise<void> {
   const { host, signal } = world
   const options = readOptions(world)
+  maskCredentials(host, options)
   const { engine, kind } = await findEngineGetKind(world, options)
   const docker = dockerAt(engine, world.run)
   const preflight = heeding(host)
   const { plan, reach } = await decide(world, options, engine, kind, docker, preflight)
 
-  await host.remember(plan.cluster)
+  await host.remember(basename(plan.folder))
   saveState({ plan, stage: 'making', pre: thisProcess() })
   try {
     const connection = await create(world, options, plan, reach, kind, docker, preflight)
@@ -51,12 +53,20 @@ export async function pre(world: World): Promise<void> {
 }
 
 function readOptions({ host }: World): Options {
-  const options = parse(host.given(), path => (existsSync(path) ? readFileSync(path, 'utf8') : undefined))
+  const options = parse(host.given(), { readFile: readTextFile, refuseVersion })
   if (options.kubeconfig === undefined) return options
   // Later commands of the job may run in other folders.
   const kubeconfig = resolve(options.kubeconfig)
   checkKubeconfigPath(kubeconfig)
   return { ...options, kubeconfig }
+}
+
+/** A mirror's user and password are for the download alone. */
+function maskCredentials(host: World['host'], options: Options): void {
+  for (const url of Object.values(options.downloadUrls)) {
+    const password = decodeURIComponent(/:\/\/[^/@:]*:([^/@]*)@/.exec(url)?.[1] ?? '')
+    if (password !== '') host.mask(password)
+  }
 }
 
 /** The engine is waited for while kind is downloaded. */
@@ -91,14 +101,15 @@ async function decide(
   docker: Docker,
   preflight: Heed,
 ): Promise<{ plan: Plan; reach: Reach }> {
-  const image = nodeImage(options.nodeImage, kind.version)
+  const image = nodeImage(chosenImage(options), kind.version)
   preflight.heed(judgeVersions(image.kubernetesVersion, kind.version))
   preflight.heed(judgeEngine(engine, image.kubernetesVersion, allowsCgroupV1(options.config)))
 
   const given = options.host === undefined ? undefined : await resolved(options.host)
   const names = candidates(engine, given)
   const remote = engine.hostname !== undefined
-  const configFor = (listenAddress: string): KindConfig => kindConfig(options, { listenAddress, names, remote })
+  const configFor = (listenAddress: string): KindConfig =>
+    kindConfig(options, { listenAddress, names, remote, nodeImage: image.reference })
   const reach = { names, listenAddress: listenAddress(given?.addresses ?? engine.addresses), configFor }
   configFor(reach.listenAddress)
 
@@ -137,7 +148,9 @@ function create(
     await makeRecord(docker, plan)
     const [, place] = await Promise.all([
       makeNetwork(docker, plan),
-      ensureNodeImage(docker, plan.nodeImage, plan.engine.architecture, host.info).then(() => probe(docker, wish)),
+      ensureNodeImages(docker, nodeImages(options, plan.nodeImage), plan.engine.architecture, host.info).then(() =>
+        probe(docker, wish),
+      ),
     ])
     preflight.heed(judgeSeen(place.seen))
     if (place.listenAddress !== reach.listenAddress) {

@@ -1,4 +1,5 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { Problem } from './lib/problem.ts'
 import type { ProcessIdentity } from './lib/process.ts'
 import type { Plan } from './plan.ts'
 
@@ -26,6 +27,11 @@ export function loadState(folder: string): State | undefined {
   try {
     return JSON.parse(readFileSync(file(folder), 'utf8')) as State
   } catch (error) {
+    if (error instanceof SyntaxError) {
+      throw new Problem(
+        `${file(folder)} is damaged, so what it was for is not known; look with docker ps, then remove ${folder}`,
+      )
+    }
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }

@@ -1,4 +1,6 @@
 /** What tests put in: each builder gives something whole and plain, and takes what matters to the test. */
+
+import { refuseVersion } from '../src/cluster/versions.ts'
 import type { Given, Identity } from '../src/host/host.ts'
 import { type Options, parse } from '../src/options.ts'
 import { type Engine, makePlan, type Plan } from '../src/plan.ts'
@@ -8,7 +10,7 @@ export function parseGiven(
   given: Readonly<Record<string, Given>>,
   files: Readonly<Record<string, string>> = {},
 ): Options {
-  return parse(given, path => files[path])
+  return parse(given, { readFile: path => files[path], refuseVersion })
 }
 
 export function anOptions(overrides: Partial<Options> = {}): Options {

@@ -15,14 +15,15 @@ const ROOMS: readonly { readonly room: string; readonly files: readonly string[]
     {
       room: 'stories',
       files: ['pre.ts', 'post.ts', 'load.ts', 'logs.ts', 'status.ts'],
-      from: ['engine', 'cluster', 'images', 'builder', 'report', 'leaves', 'lib'],
+      from: ['engine', 'cluster', 'images', 'builder', 'report', 'leaves', 'kind config', 'lib'],
     },
     { room: 'report', files: ['report/'], from: ['engine', 'leaves', 'lib'] },
     { room: 'builder', files: ['builder/'], from: ['engine', 'leaves', 'lib'] },
     { room: 'images', files: ['images/'], from: ['engine', 'leaves', 'lib'] },
-    { room: 'cluster', files: ['cluster/'], from: ['engine', 'leaves', 'lib'] },
+    { room: 'cluster', files: ['cluster/'], from: ['engine', 'leaves', 'kind config', 'lib'] },
     { room: 'engine', files: ['engine/'], from: ['leaves', 'lib'] },
-    { room: 'leaves', files: LEAVES, from: ['lib'] },
+    { room: 'leaves', files: LEAVES, from: ['kind config', 'lib'] },
+    { room: 'kind config', files: ['kind-config.ts'], from: ['lib'] },
     { room: 'host', files: ['host/'], from: ['leaves', 'lib'] },
     { room: 'lib', files: ['lib/'], from: [] },
   ]
@@ -33,7 +34,7 @@ const IMPORTERS: Readonly<Record<string, string>> = {
   '@actions/tool-cache': 'cluster/install.ts',
   '@kubernetes/client-node': 'cluster/',
   'proper-lockfile': 'cluster/install.ts',
-  yaml: 'options.ts',
+  yaml: 'kind-config.ts',
   'node:child_process': 'lib/run.ts',
 }
 
@@ -143,7 +144,8 @@ describe('a rule that is broken is told', () => {
       'pre.ts': "// process.env is main's\nimport { c } from './cluster/ready.ts'\nimport { d } from './lib/run.ts'",
       'cluster/ready.ts': "import { Watch } from '@kubernetes/client-node'\nimport type { E } from '../plan.ts'",
       'plan.ts': "import type { F } from './options.ts'\nimport { g } from './lib/run.ts'",
-      'options.ts': "import { parse } from 'yaml'",
+      'options.ts': "import { h } from './kind-config.ts'",
+      'kind-config.ts': "import { parseAllDocuments } from 'yaml'",
       'host/open.ts': "const h = process.env['H']",
       'lib/run.ts': "import { spawn } from 'node:child_process'\nconst { stdout } = process",
     }

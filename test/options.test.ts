@@ -128,8 +128,8 @@ const GOOD: readonly (readonly [option: string, given: Given, parsed: Partial<Op
   ['config', CLUSTER, { config: { kind: 'Cluster', apiVersion: 'kind.x-k8s.io/v1alpha4' } }],
   [
     'config',
-    '{kind: Cluster, apiVersion: kind.x-k8s.io/v1alpha4, future: [1]}',
-    { config: { kind: 'Cluster', apiVersion: 'kind.x-k8s.io/v1alpha4', future: [1] } },
+    '{kind: Cluster, apiVersion: kind.x-k8s.io/v1alpha4, featureGates: {A: true}, name: null}',
+    { config: { kind: 'Cluster', apiVersion: 'kind.x-k8s.io/v1alpha4', featureGates: { A: true } } },
   ],
   [
     'config',
@@ -174,7 +174,7 @@ describe('what is wrong is refused in one sentence that names the option', () =>
     ['name: ["a"] is not text', { name: ['a'] }],
     ['workers: "two" is not a whole number', { workers: 'two' }],
     ['workers: 1.5 is not a whole number', { workers: 1.5 }],
-    ['workers: true is not a whole number', { workers: true }],
+    ['workers: a value is missing', { workers: true }],
     ['workers: 31 is not between 0 and 30', { workers: '31' }],
     ['workers: -1 is not between 0 and 30', { workers: -1 }],
     ['keep: "yes" is neither true nor false', { keep: 'yes' }],
@@ -239,19 +239,44 @@ describe('what is wrong is refused in one sentence that names the option', () =>
       { 'download-url': 'kind=https://mirror.example/kind' },
     ],
     // Configs.
-    ['config: there is no file "missing.yaml"', { config: 'missing.yaml' }],
-    ['config: "empty.yaml" is not a kind Cluster config', { config: 'empty.yaml' }],
+    ['config: "missing.yaml" is no file here, and no inline config either', { config: 'missing.yaml' }],
+    ['config: "empty.yaml" is empty', { config: 'empty.yaml' }],
     [
-      'config: "pod.yaml" is not a kind Cluster config (kind: Cluster, apiVersion: kind.x-k8s.io/v1alpha4) but kind: Pod, apiVersion: v1',
+      'config: "pod.yaml" is not a kind Cluster config (kind: Cluster, apiVersion: kind.x-k8s.io/v1alpha4) but has kind: Pod, apiVersion: v1',
       { config: 'pod.yaml' },
     ],
     ['config: it is not a kind Cluster config', { config: '- a: b' }],
     [
-      'config: it is not a kind Cluster config (kind: Cluster, apiVersion: kind.x-k8s.io/v1alpha4) but kind: Cluster, apiVersion: v1',
+      'config: it is not a kind Cluster config (kind: Cluster, apiVersion: kind.x-k8s.io/v1alpha4) but has kind: Cluster, apiVersion: v1',
       { config: { kind: 'Cluster', apiVersion: 'v1' } },
     ],
-    ['config: it has nodes that are no list', { config: `${CLUSTER}nodes: 3` }],
-    ['config: it has a node that is no mapping', { config: `${CLUSTER}nodes:\n-\n- role: worker` }],
+    ['config: it has nodes that is no list', { config: `${CLUSTER}nodes: 3` }],
+    ['config: it has nodes[0] that is no mapping', { config: `${CLUSTER}nodes:\n-\n- role: worker` }],
+    ['config: it has no node with the role control-plane', { config: `${CLUSTER}nodes: [{role: worker}]` }],
+    [
+      'config: it has nodes[0].role: boss; there are control-plane and worker',
+      { config: `${CLUSTER}nodes: [{role: boss}]` },
+    ],
+    [
+      'config: it has nodes[0].extraPortMappings that is no list',
+      { config: `${CLUSTER}nodes: [{extraPortMappings: {}}]` },
+    ],
+    ['config: it has 2 YAML documents, and kind takes one Cluster', { config: `${CLUSTER}---\n${CLUSTER}` }],
+    [
+      'kubernetes-version: there is no node image for 1.99 in the table, which has 1.37.0, 1.36.1, 1.35.0, 1.34.0, 1.33.1, 1.32.2, 1.32.0, 1.31.2, 1.31.0, 1.30.0, 1.29.2, 1.29.1, 1.27.3; take one of these or give another image as node-image',
+      { 'kubernetes-version': '1.99' },
+    ],
+    ["ports: the engine's port 8080 is there twice", { ports: '8080:30080,8080:30081' }],
+    ['ports: "999.1.1.1:8080:30080" has an address that is none: 999.1.1.1', { ports: '999.1.1.1:8080:30080' }],
+    ['wait: "600h" is longer than a job may take; at most 24h', { wait: '600h' }],
+    [
+      'download-url: "kind=https://***@host/x" does not say where the {version} goes',
+      { 'download-url': 'kind=https://me:secret@host/x' },
+    ],
+    [
+      'docker-host: "tcp://***@docker:2375" is not an engine\'s address such as tcp://docker:2376 or unix:///var/run/docker.sock',
+      { 'docker-host': 'tcp://me:secret@docker:2375' },
+    ],
     [
       'workers: the config lists nodes already; add `- role: worker` there instead',
       { config: 'kind.yaml', workers: 1 },

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { validName } from '../src/plan.ts'
+import { clusterOfUse, validName } from '../src/plan.ts'
 import { aPlan } from './builders.ts'
 
 const hash = (given: string): string => createHash('sha256').update(given).digest('hex').slice(0, 6)
@@ -107,15 +107,27 @@ test("what is made on the engine carries the program's name and the cluster's", 
 
 test("all files are in the use's own folder, unless the user chose one", () => {
   expect(aPlan({ folder: '/tmp/job', options: { name: 'e2e' } })).toMatchObject({
-    folder: '/tmp/job/e2e',
-    kubeconfig: '/tmp/job/e2e/kubeconfig',
-    internalKubeconfig: '/tmp/job/e2e/kubeconfig-internal',
+    folder: '/tmp/job/e2e.01234567',
+    kubeconfig: '/tmp/job/e2e.01234567/kubeconfig',
+    internalKubeconfig: '/tmp/job/e2e.01234567/kubeconfig-internal',
   })
   expect(aPlan({ folder: '/tmp/job', options: { name: 'e2e', kubeconfig: 'out/config' } })).toMatchObject({
-    folder: '/tmp/job/e2e',
+    folder: '/tmp/job/e2e.01234567',
     kubeconfig: 'out/config',
-    internalKubeconfig: '/tmp/job/e2e/kubeconfig-internal',
+    internalKubeconfig: '/tmp/job/e2e.01234567/kubeconfig-internal',
   })
+})
+
+test('two uses of one name have folders of their own, since one of them has yet to hear that the name is taken', () => {
+  const folders = ['aaaaaaaa', 'bbbbbbbb'].map(unique => aPlan({ options: { name: 'e2e' }, unique }).folder)
+  expect(new Set(folders).size).toBe(2)
+  expect(folders.map(folder => clusterOfUse(folder.replace('/job/', '')))).toEqual(['e2e', 'e2e'])
+})
+
+test("the config's name is the cluster's, unless the option says otherwise", () => {
+  const config = { name: 'from-config' }
+  expect(aPlan({ options: { config } }).cluster).toBe('from-config')
+  expect(aPlan({ options: { config, name: 'from-option' } }).cluster).toBe('from-option')
 })
 
 test('it survives being saved', () => {

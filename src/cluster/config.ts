@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
+import type { KindConfig, KindNode } from '../kind-config.ts'
 import { Problem } from '../lib/problem.ts'
-import type { KindConfig, KindNode, Options, PortMapping } from '../options.ts'
+import type { NodeImage, Options, PortMapping } from '../options.ts'
 import { nodeRoles } from '../plan.ts'
 
 /** kubeadm's API versions that kind writes for the Kubernetes it supports (its pkg/cluster/internal/kubeadm/config.go). */
@@ -14,6 +15,8 @@ export interface Place {
   readonly names: readonly string[]
   /** True where the engine is reached over tcp. */
   readonly remote: boolean
+  /** The image of nodes that the config gives none. */
+  readonly nodeImage: string
 }
 
 /**
@@ -37,7 +40,7 @@ export function kindConfig(options: Pick<Options, 'config' | 'workers' | 'ports'
     apiVersion: 'kind.x-k8s.io/v1alpha4',
     ...given,
     networking,
-    nodes: nodes(options, place.listenAddress),
+    nodes: nodes(options, place),
     kubeadmConfigPatchesJSON6902: [
       ...((given['kubeadmConfigPatchesJSON6902'] as readonly unknown[] | undefined) ?? []),
       ...KUBEADM_VERSIONS.map(version => certificateNames(version, networking.apiServerAddress, place.names)),
@@ -70,18 +73,50 @@ export function mountedPaths(config: KindConfig | undefined): string[] {
   return [...new Set(mounts.flatMap(({ hostPath }) => (typeof hostPath === 'string' ? [resolve(hostPath)] : [])))]
 }
 
+/** The node image that options and config ask for; the options come first, since the config may name one for each node. */
+export function chosenImage(options: Pick<Options, 'config' | 'nodeImage'>): NodeImage {
+  const named = options.config?.nodes?.find(node => node.image !== undefined)?.image
+  return options.nodeImage.kind !== 'default' || named === undefined
+    ? options.nodeImage
+    : { kind: 'image', reference: named }
+}
+
+/** Every image of the nodes: those that the config names, and the one for the rest. */
+export function nodeImages(options: Pick<Options, 'config'>, image: string): string[] {
+  return [...new Set([image, ...(options.config?.nodes ?? []).flatMap(node => node.image ?? [])])]
+}
+
 /** The nodes as the user listed them, or one control plane and the workers; the first control plane gets the ports. */
-function nodes(options: Pick<Options, 'config' | 'workers' | 'ports'>, listenAddress: string): KindNode[] {
+function nodes(options: Pick<Options, 'config' | 'workers' | 'ports'>, place: Place): KindNode[] {
   const listed = options.config?.nodes
   const all: readonly KindNode[] =
     listed && listed.length > 0 ? listed : nodeRoles(options).map((role): KindNode => ({ role }))
   const first = all.findIndex(node => (node.role ?? 'control-plane') === 'control-plane')
-  return all.map((node, index) => {
+  return all.map((given, index) => {
+    const node = { ...given, image: given.image ?? place.nodeImage }
     if (index !== first || options.ports.length === 0) return node
     const own = node.extraPortMappings ?? []
-    const added = options.ports.filter(port => !own.some(mapping => mapping['containerPort'] === port.node))
-    return { ...node, extraPortMappings: [...own, ...added.map(port => portMapping(port, listenAddress))] }
+    const added = options.ports.filter(port => !isMapped(port, own))
+    return { ...node, extraPortMappings: [...own, ...added.map(port => portMapping(port, place.listenAddress))] }
   })
+}
+
+/**
+ * Whether the config maps a port already.
+ *
+ * @throws Problem where it maps it otherwise than the option asks
+ */
+function isMapped(port: PortMapping, mappings: readonly Readonly<Record<string, unknown>>[]): boolean {
+  const mapped = mappings.find(
+    mapping =>
+      mapping['containerPort'] === port.node && String(mapping['protocol'] ?? 'TCP').toUpperCase() === port.protocol,
+  )
+  if (mapped !== undefined && port.outer !== undefined && mapped['hostPort'] !== port.outer) {
+    throw new Problem(
+      `ports: the config publishes ${port.node} at ${String(mapped['hostPort'] ?? 'a port that kind picks')} and not at ${port.outer}; leave one of the two out`,
+    )
+  }
+  return mapped !== undefined
 }
 
 /** In kind's config 0 means "kind picks, on its own machine"; -1 means "the engine picks". */

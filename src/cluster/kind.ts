@@ -4,7 +4,7 @@ import type { Plan } from '../plan.ts'
 
 /**
  * Creates the cluster; the config comes on stdin. kind's own wait is not used: it exits 0 on a time-out and looks at
- * control planes only. Nodes of a failed creation are retained until their logs are exported.
+ * control planes only. The config names each node's image, which `--image` would override. Nodes of a failed creation are retained until their logs are exported.
  *
  * @param program kind's path
  */
@@ -14,7 +14,6 @@ export const createCluster = (program: string, plan: Plan): Argv => [
   'cluster',
   `--name=${plan.cluster}`,
   '--config=-',
-  `--image=${plan.nodeImage}`,
   `--kubeconfig=${plan.folder}/kubeconfig-kind`,
   '--wait=0',
   '--retain',

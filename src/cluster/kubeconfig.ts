@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { accessSync, chmodSync, constants, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { KubeConfig } from '@kubernetes/client-node'
 import type { Credentials } from '../engine/reach.ts'
@@ -44,13 +44,23 @@ export function isOurs(path: string, cluster?: string): boolean {
 /**
  * Sees that writing a kubeconfig would not cost the user a file. One of ours that a killed job left may be replaced.
  *
- * @throws Problem where there is another file
+ * @throws Problem where there is another file, or none can be made
  */
 export function checkKubeconfigPath(path: string): void {
-  if (!existsSync(path) || isOurs(path)) return
-  throw new Problem(
-    `kubeconfig: ${path} exists already and would be replaced; name a file that does not exist, or leave the option out`,
-  )
+  if (existsSync(path) && !isOurs(path)) {
+    throw new Problem(
+      `kubeconfig: ${path} exists already and would be replaced; name a file that does not exist, or leave the option out`,
+    )
+  }
+  let folder = dirname(path)
+  while (!existsSync(folder)) folder = dirname(folder)
+  try {
+    accessSync(folder, constants.W_OK)
+  } catch {
+    throw new Problem(
+      `kubeconfig: ${path} cannot be made, since this user cannot write to ${folder}; name another path`,
+    )
+  }
 }
 
 /** Writes a kubeconfig for this user's eyes only: 0600, also where the file was there before. */

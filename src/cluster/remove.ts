@@ -8,6 +8,7 @@ import {
   removeNetworks,
   removeVolume,
 } from '../engine/docker.ts'
+import { Problem } from '../lib/problem.ts'
 import { LABEL, type Plan } from '../plan.ts'
 import { plannedContainers, removeLateNodes } from './late-nodes.ts'
 
@@ -22,7 +23,9 @@ export async function findRecord(
   const result = await docker.try(recordLabels(record), { timeout: LIMIT })
   if (result.code === 0) return (JSON.parse(result.stdout) as Record<string, string> | null) ?? {}
   if (/no such volume/i.test(result.stderr)) return undefined
-  throw new Error(`docker ${recordLabels(record).join(' ')}: ${result.stderr.trim()}`)
+  throw new Problem(
+    `the engine does not tell what is left of the cluster: ${result.stderr.trim()}; when it answers again, run this again`,
+  )
 }
 
 /**

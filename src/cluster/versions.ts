@@ -126,12 +126,7 @@ export function nodeImage(choice: NodeImage, kindVersion: string): ChosenImage {
   if (choice.kind === 'default') return chosen(ownRow(kindVersion))
   const { version } = choice
   const best = NODE_IMAGES.find(row => row.kubernetes === version || minorOf(row.kubernetes) === version)
-  if (best === undefined) {
-    const known = [...new Set(NODE_IMAGES.map(row => row.kubernetes))].sort((a, b) => compare(b, a))
-    throw new Problem(
-      `kubernetes-version: there is no node image for ${version} in the table, which has ${known.join(', ')}; take one of these or give another image as node-image`,
-    )
-  }
+  if (best === undefined) throw new Problem(`kubernetes-version: ${refuseVersion(version)}`)
   return chosen(best)
 }
 
@@ -151,6 +146,13 @@ export function doubt(kubernetesVersion: string, kindVersion: string): string | 
     return `kind ${KIND} goes with Kubernetes ${SUPPORTED.oldest} to ${SUPPORTED.newest}, and this is ${minor}; if the cluster does not start, take an older kind-version`
   }
   return undefined
+}
+
+/** What is wrong with a Kubernetes version: the table has no image for it. Undefined where it has one. */
+export function refuseVersion(version: string): string | undefined {
+  if (NODE_IMAGES.some(row => row.kubernetes === version || minorOf(row.kubernetes) === version)) return undefined
+  const known = [...new Set(NODE_IMAGES.map(row => row.kubernetes))].sort((a, b) => compare(b, a))
+  return `there is no node image for ${version} in the table, which has ${known.join(', ')}; take one of these or give another image as node-image`
 }
 
 /** The doubt as preflight takes it; a version that nothing tells before creation raises none. */

@@ -126,11 +126,11 @@ export const inspectNode = (node: string): string[] => [
   node,
 ]
 
-/** Prints an id for each of the references that the engine has; fails where it lacks one. */
+/** Prints the names (as JSON) that each image has on the engine; fails where it lacks one. */
 export const inspectImages = (references: readonly string[]): string[] => [
   'image',
   'inspect',
-  '--format={{.Id}}',
+  '--format={{json .RepoTags}}',
   '--',
   ...references,
 ]

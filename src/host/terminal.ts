@@ -1,14 +1,13 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { basename, join } from 'node:path'
 import { Problem } from '../lib/problem.ts'
-import { validName } from '../plan.ts'
+import { clusterOfUse, validName } from '../plan.ts'
 import type { CommandLine } from './command-line.ts'
 import { debugIsOn } from './debug.ts'
 import { exportLines, exportPathLine } from './exports.ts'
 import { firstPrivateFolder, temporaryFolder, userFolder } from './folder.ts'
 import type { Given, Host } from './host.ts'
-import { rememberedFile, rememberedUses, rememberUse } from './remembered.ts'
 import { timed } from './timed.ts'
 import { setToolFolders } from './tool-folders.ts'
 
@@ -27,7 +26,6 @@ export function createTerminalHost(
 ): Host {
   const folder = firstPrivateFolder([userFolder(env, 'XDG_STATE_HOME'), () => join(temporaryFolder(), 'terminal')])
   setToolFolders(env, folder)
-  const remembered = rememberedFile(folder)
   const own: string[] = []
   const owner = `${env['USER'] || `uid ${process.getuid?.() ?? 0}`}@${hostname()}`
 
@@ -52,12 +50,12 @@ export function createTerminalHost(
       // Nobody but the user reads this log.
     },
     remember: async use => {
+      // Its folder is what `down` goes by; several shells at once would be in each other's way with one file.
       own.push(use)
-      rememberUse(remembered, use)
     },
     uses: async () => {
       if (command.verb === 'up') return [...own].reverse()
-      const uses = rememberedUses(remembered).filter(use => existsSync(join(folder, use)))
+      const uses = readdirSync(folder).filter(use => existsSync(join(folder, use, 'state.json')))
       return chooseUse(uses, command.given['name'], env['KIND_IN_DIND_NAME'])
     },
     exportVariables: async variables => write(exportLines(variables)),
@@ -80,13 +78,17 @@ export function createTerminalHost(
  * @throws Problem where that is none, or several
  */
 export function chooseUse(uses: readonly string[], named: Given, ofShell: string | undefined): readonly string[] {
-  const there = uses.length === 0 ? 'there is none' : `there are: ${uses.join(', ')}`
+  const names = [...new Set(uses.map(clusterOfUse))].sort()
+  const there = names.length === 0 ? 'there is none' : `there are: ${names.join(', ')}`
+  const usesOf = (...wanted: (string | undefined)[]): string[] => uses.filter(use => wanted.includes(clusterOfUse(use)))
+  if (named === true) throw new Problem(`--name: a value is missing; ${there}`)
   if (typeof named === 'string') {
-    const use = uses.find(use => use === named || use === validName(named))
-    if (use === undefined) throw new Problem(`--name: no cluster of yours is called ${named}; ${there}`)
-    return [use]
+    const found = usesOf(named, validName(named))
+    if (found.length === 0) throw new Problem(`--name: no cluster of yours is called ${named}; ${there}`)
+    return found
   }
-  if (ofShell !== undefined && uses.includes(ofShell)) return [ofShell]
-  if (uses.length > 1) throw new Problem(`which cluster? ${there}; say kind-in-dind down --name ${uses[0]}`)
+  const own = usesOf(ofShell)
+  if (own.length > 0) return own
+  if (names.length > 1) throw new Problem(`which cluster? ${there}; say kind-in-dind down --name ${names[0]}`)
   return uses
 }

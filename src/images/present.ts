@@ -6,17 +6,41 @@ import { lastLines, type Result } from '../lib/run.ts'
 /**
  * Sees that the engine has every image that is to be loaded.
  *
- * @throws Problem that names those it lacks
+ * @throws Problem that names those it lacks, and those that are named by an id
  */
 export async function checkImages(docker: Docker, references: readonly string[]): Promise<void> {
   if (references.length === 0) return
   const result = await docker.try(inspectImages(references))
-  if (result.code === 0) return
+  if (result.code === 0) {
+    const names = result.stdout.trim().split('\n')
+    const nameless = references.filter(
+      (reference, index) => isId(reference) && !names[index]?.includes(`"${reference}:`),
+    )
+    if (nameless.length === 0) return
+    throw new Problem(
+      `images: ${nameless.join(', ')} is an id, by which no pod can name an image; tag it (docker tag) and name the tag`,
+    )
+  }
   // The CLI says "No such image: name" for each; the API's own words differ between releases, the name stands last.
   const lacking = references.filter(reference => result.stderr.includes(reference))
   throw new Problem(
     `images: the engine has no ${lacking.join(', ') || references.join(', ')}; build or pull it in a step before this one, on this engine`,
   )
+}
+
+/** Whether a reference may be an id, or the start of one. */
+function isId(reference: string): boolean {
+  return /^[0-9a-f]{6,64}$/.test(reference)
+}
+
+/** Sees that the engine has every node image: see `ensureNodeImage`. */
+export async function ensureNodeImages(
+  docker: Docker,
+  references: readonly string[],
+  architecture: string,
+  info: (message: string) => void,
+): Promise<void> {
+  await Promise.all(references.map(reference => ensureNodeImage(docker, reference, architecture, info)))
 }
 
 /**
@@ -25,7 +49,7 @@ export async function checkImages(docker: Docker, references: readonly string[])
  *
  * @param architecture the engine's, as Go names it
  */
-export async function ensureNodeImage(
+async function ensureNodeImage(
   docker: Docker,
   reference: string,
   architecture: string,

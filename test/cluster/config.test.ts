@@ -1,9 +1,16 @@
 import { describe, expect, test } from 'vitest'
-import { allowsCgroupV1, kindConfig, mountedPaths } from '../../src/cluster/config.ts'
-import type { KindConfig, Options } from '../../src/options.ts'
+import { allowsCgroupV1, chosenImage, kindConfig, mountedPaths, nodeImages } from '../../src/cluster/config.ts'
+import type { KindConfig } from '../../src/kind-config.ts'
+import type { Options } from '../../src/options.ts'
 import { anOptions } from '../builders.ts'
 
-const place = { listenAddress: '172.18.0.2', names: ['docker', '172.18.0.2'], remote: true }
+const image = 'kindest/node:v1.34.0'
+const place = {
+  listenAddress: '172.18.0.2',
+  names: ['docker', '172.18.0.2'],
+  remote: true,
+  nodeImage: image,
+}
 const merged = (options: Partial<Options>, where: Partial<typeof place> = {}): KindConfig =>
   kindConfig(anOptions(options), { ...place, ...where })
 const cluster: KindConfig = { kind: 'Cluster', apiVersion: 'kind.x-k8s.io/v1alpha4' }
@@ -14,7 +21,7 @@ describe('without a config of the user', () => {
   })
 
   test('workers come beside one control plane', () => {
-    expect(merged({ workers: 2 }).nodes).toEqual([{ role: 'control-plane' }, { role: 'worker' }, { role: 'worker' }])
+    expect(merged({ workers: 2 }).nodes?.map(({ role }) => role)).toEqual(['control-plane', 'worker', 'worker'])
   })
 
   test.each(['v1beta3', 'v1beta4'])(
@@ -42,12 +49,13 @@ describe('ports', () => {
     expect(merged({ ports, workers: 1 }).nodes).toEqual([
       {
         role: 'control-plane',
+        image,
         extraPortMappings: [
           { containerPort: 30080, hostPort: -1, listenAddress: '172.18.0.2', protocol: 'TCP' },
           { containerPort: 30053, hostPort: 53, listenAddress: '0.0.0.0', protocol: 'UDP' },
         ],
       },
-      { role: 'worker' },
+      { role: 'worker', image },
     ])
   })
 
@@ -56,6 +64,16 @@ describe('ports', () => {
     const config = { ...cluster, nodes: [{ role: 'control-plane', extraPortMappings: [mapping] }] }
     const ports: Options['ports'] = [{ node: 30080, outer: undefined, address: undefined, protocol: 'TCP' }]
     expect(merged({ config, ports }).nodes?.[0]?.extraPortMappings).toEqual([mapping])
+  })
+
+  test('of another protocol come beside it, and another outer port for the same is refused', () => {
+    const mapping = { containerPort: 30080, hostPort: 8080 }
+    const config = { ...cluster, nodes: [{ role: 'control-plane', extraPortMappings: [mapping] }] }
+    const port = { node: 30080, outer: 9090, address: undefined }
+    expect(merged({ config, ports: [{ ...port, protocol: 'UDP' }] }).nodes?.[0]?.extraPortMappings).toHaveLength(2)
+    expect(() => merged({ config, ports: [{ ...port, protocol: 'TCP' }] })).toThrow(
+      'ports: the config publishes 30080 at 8080 and not at 9090; leave one of the two out',
+    )
   })
 })
 
@@ -101,4 +119,22 @@ test('the paths that nodes mount are found, a relative one from the current fold
   const mount = (hostPath: string) => ({ hostPath, containerPath: '/data' })
   const nodes = [{ extraMounts: [mount('/one'), mount('two')] }, { role: 'worker', extraMounts: [mount('/one')] }]
   expect(mountedPaths({ ...cluster, nodes })).toEqual(['/one', `${process.cwd()}/two`])
+})
+
+describe('node images', () => {
+  const config = { ...cluster, nodes: [{ role: 'control-plane', image: 'own:1' }, { role: 'worker' }] }
+
+  test('of the config stand, and the first of them is for the nodes that name none', () => {
+    const chosen = chosenImage(anOptions({ config }))
+    expect(chosen).toEqual({ kind: 'image', reference: 'own:1' })
+    expect(nodeImages({ config }, 'own:1')).toEqual(['own:1'])
+  })
+
+  test('of the options are for the nodes that name none', () => {
+    const nodeImage = { kind: 'image', reference: 'option:1' } as const
+    expect(chosenImage(anOptions({ config, nodeImage }))).toEqual(nodeImage)
+    const merging = kindConfig(anOptions({ config }), { ...place, nodeImage: 'option:1' })
+    expect(merging.nodes?.map(node => node.image)).toEqual(['own:1', 'option:1'])
+    expect(nodeImages({ config }, 'option:1')).toEqual(['option:1', 'own:1'])
+  })
 })

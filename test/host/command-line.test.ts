@@ -4,7 +4,8 @@ import { OPTIONS, parse } from '../../src/options.ts'
 
 const given = (line: string): unknown => readCommandLine(line.split(' ')).given
 const refused = (line: string): (() => unknown) => {
-  return () => parse(readCommandLine(line.split(' ')).given, () => undefined)
+  return () =>
+    parse(readCommandLine(line.split(' ')).given, { readFile: () => undefined, refuseVersion: () => undefined })
 }
 
 test.each([
@@ -23,10 +24,10 @@ test.each([
 })
 
 test('what parse makes of flags is what it makes of any host’s options', () => {
-  const options = parse(
-    readCommandLine(['up', '--ports', '30080', '--ports', '1:30443', '--keep=false']).given,
-    () => undefined,
-  )
+  const options = parse(readCommandLine(['up', '--ports', '30080', '--ports', '1:30443', '--keep=false']).given, {
+    readFile: () => undefined,
+    refuseVersion: () => undefined,
+  })
   expect(options.ports.map(port => port.node)).toEqual([30080, 30443])
   expect(options.keep).toBe(false)
 })
@@ -34,7 +35,7 @@ test('what parse makes of flags is what it makes of any host’s options', () =>
 test.each([
   ['up --worker 1', 'worker: no such option; workers is meant?'],
   ['up --worker=1', 'worker: no such option; workers is meant?'],
-  ['up --workers', 'workers: true is not a whole number'],
+  ['up --workers', 'workers: a value is missing'],
   ['up --workers --keep', 'workers: "--keep" is not a whole number'],
   ['up app:ci', '"app:ci" belongs to no flag'],
   ['start', 'kind-in-dind: there is no command "start"; there are up and down'],

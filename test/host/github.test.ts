@@ -49,9 +49,9 @@ test('inputs arrive by option name; one that is empty was not given', () => {
 })
 
 test('an input that action.yml does not know is refused, as everywhere', () => {
-  expect(() => parse(gitHubInputs({ INPUT_WORKER: '1' }), () => undefined)).toThrow(
-    'worker: no such option; workers is meant?',
-  )
+  expect(() =>
+    parse(gitHubInputs({ INPUT_WORKER: '1' }), { readFile: () => undefined, refuseVersion: () => undefined }),
+  ).toThrow('worker: no such option; workers is meant?')
 })
 
 test('runner and machine own what is made; the job is this attempt and no other cell of the matrix', () => {

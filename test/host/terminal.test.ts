@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
@@ -39,6 +39,7 @@ async function up(use: string): Promise<Host> {
   const host = open('up')
   await host.remember(use)
   mkdirSync(join(host.folder, use))
+  writeFileSync(join(host.folder, use, 'state.json'), '{}')
   return host
 }
 
@@ -63,7 +64,7 @@ test('down takes the only cluster there is, and asks which where there are sever
   expect(await open('down').uses()).toEqual(['one'])
   await up('two')
   await expect(open('down').uses()).rejects.toThrow(
-    /^which cluster\? there are: two, one; say kind-in-dind down --name two$/,
+    /^which cluster\? there are: one, two; say kind-in-dind down --name one$/,
   )
 })
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { type Argv, CommandFailed, CommandMissing, createRunner, lastLines } from '../../src/lib/run.ts'
 
 // Real processes: what is promised here is promised of the operating system's.
@@ -67,13 +67,13 @@ describe.concurrent('a time-out', () => {
     const failure = await failureOf(runner.try(sh('sleep 1000 & echo $!; wait'), { timeout: 1000 }))
     expect(failure.endedBy).toBe('timeout')
     expect(failure.message).toMatch(/took too long/)
-    expect(isRunning(Number(failure.result.stdout))).toBe(false)
+    await gone(Number(failure.result.stdout))
   })
 
   test('ends what ignores SIGTERM', async () => {
     const failure = await failureOf(runner.try(sh('trap "" TERM; echo $$; sleep 1000'), { timeout: 1000 }))
     expect(failure).toMatchObject({ endedBy: 'timeout', result: { code: 137 } })
-    expect(isRunning(Number(failure.result.stdout))).toBe(false)
+    await gone(Number(failure.result.stdout))
   })
 
   test('lets a program end in its own way', async () => {
@@ -100,7 +100,7 @@ describe('an abort', () => {
     for (const { endedBy, message, result } of await Promise.all(commands)) {
       expect({ endedBy, code: result.code }).toEqual({ endedBy: 'abort', code: 143 })
       expect(message).toMatch(/was ended/)
-      expect(isRunning(Number(result.stdout))).toBe(false)
+      await gone(Number(result.stdout))
     }
   })
 
@@ -227,6 +227,11 @@ async function failureOf(work: Promise<unknown>): Promise<CommandFailed> {
 }
 
 /** Whether a process is there and is no zombie, which in a container may never be reaped. */
+/** A grandchild gets its signal when the command does, and ends in its own time: at once, but not before its parent. */
+function gone(pid: number): Promise<void> {
+  return vi.waitFor(() => expect(isRunning(pid)).toBe(false))
+}
+
 function isRunning(pid: number): boolean {
   expect(pid).toBeGreaterThan(1)
   try {
