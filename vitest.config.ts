@@ -4,8 +4,8 @@ import { reporters } from './test/reporters.ts'
 /**
  * The unit tests: no engine, no network.
  *
- * package.json holds vite back at 8.3: 8.4.0 names an optional package that the registry does not have
- * (napi-windows-process-start-time), and `npm ci` refuses a lock file that lacks it.
+ * package.json holds vite back at 8.3: 8.4.0 names an optional package, napi-windows-process-start-time,
+ * that npm did not find when this was written, and `npm ci` refuses a lock file that lacks it.
  */
 export default defineConfig({
   test: {

@@ -53,7 +53,10 @@ export async function performPre(stage: Stage): Promise<number> {
   await Promise.race([run.settled(), delay(GRACE), stopped])
   if (typeof cause === 'string') host.info(`Cancelled (${cause}).`)
   else await tellFailure(host, cause)
-  if (host.name === 'terminal' && (await host.uses()).length > 0) await performPost({ ...stage, listen: () => {} })
+  if (host.name === 'terminal') {
+    if ((await host.uses()).length > 0) await performPost({ ...stage, listen: () => {} })
+    else tidyFolder(host.folder)
+  }
   return typeof cause === 'string' ? signalCode(cause) : 1
 }
 

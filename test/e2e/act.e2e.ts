@@ -167,7 +167,7 @@ describe('a job in a container with the engine as its service (dind-service.yml)
   })
 
   it('loses the cluster before the service ends', () => {
-    const removed = at(run, `Removed ${only(run).outputs['name']}: 1 node, its network and the record`)
+    const removed = at(run, `Removed ${only(run).outputs['name']} (1 node and its network)`)
     expect(removed).toBeLessThan(at(run, '⭐ Run Complete job'))
   })
 
