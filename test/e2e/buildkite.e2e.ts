@@ -325,7 +325,16 @@ describe('a job with input that is wrong', () => {
     let ended: Ended
     beforeAll(async () => {
       const plugins = [
-        { [PLUGIN]: { worker: 1, wait: 90, ports: ['70000'], keep: 'perhaps', config: ['x'], 'kind-version': 1.3 } },
+        {
+          [PLUGIN]: {
+            worker: 1,
+            wait: 90,
+            ports: ['70000'],
+            keep: 'perhaps',
+            config: ['x'],
+            'kubernetes-version': 1.3,
+          },
+        },
       ]
       ended = await run({ pipeline: 'wrong', plugins, command: COMMAND, env: nowhere })
     })
@@ -339,7 +348,7 @@ describe('a job with input that is wrong', () => {
         expect(text).toContain('ports: "70000" has a port that is not between 1 and 65535')
         expect(text).toContain('keep: "perhaps" is neither true nor false')
         expect(text).toContain('config: ')
-        expect(text).toContain('kind-version: 1.3 may be 1.30 read as a number; quote it')
+        expect(text).toContain('kubernetes-version: 1.3 may be 1.30 read as a number; quote it')
       }
     })
 

@@ -1,6 +1,6 @@
 /**
  * Every place where CI runs an engine, each with the life of a job in it, and no option set for the place: the step finds
- * the engine, waits for it, and reaches its cluster. ray.e2e.ts has place 2, where DOCKER_HOST names the sidecar;
+ * the engine, waits for it, and reaches its cluster. sidecar.e2e.ts has place 2, where DOCKER_HOST names the sidecar;
  * act.e2e.ts has place 1 on the very machine of the engine.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
