@@ -7,6 +7,7 @@ import type { Given } from './host/host.ts'
 import { checkKindConfig, type KindConfig, readKindConfig } from './kind-config.ts'
 import { parseDuration } from './lib/duration.ts'
 import { Problem } from './lib/problem.ts'
+import { parseQuantity } from './lib/quantity.ts'
 
 export interface Option {
   readonly name: string
@@ -56,6 +57,18 @@ export const OPTIONS: readonly Option[] = [
     sentence: 'Worker nodes beside the control plane. Not beside a config that lists nodes.',
   },
   {
+    name: 'cpus',
+    schema: 'name',
+    default: "all of the engine's",
+    sentence: 'CPUs that each node offers to pods and is held to, as a Kubernetes quantity: `2`, `1500m`.',
+  },
+  {
+    name: 'memory',
+    schema: 'name',
+    default: "all of the engine's",
+    sentence: 'Memory that each node offers to pods and is held to, as a Kubernetes quantity: `4Gi`.',
+  },
+  {
     name: 'ports',
     schema: 'list',
     default: '',
@@ -98,6 +111,12 @@ export const OPTIONS: readonly Option[] = [
     default: 'found by trying',
     sentence:
       'Name or address by which the step reaches what the engine publishes, where it is not that of the engine.',
+  },
+  {
+    name: 'network',
+    schema: 'string',
+    default: "one of the cluster's own",
+    sentence: "An existing Docker network's name, which stays, or a name for one to make.",
   },
   {
     name: 'kubeconfig',
@@ -154,6 +173,10 @@ export interface Options {
   readonly nodeImage: NodeImage
   readonly config: KindConfig | undefined
   readonly workers: number
+  /** CPUs; undefined for all of the engine's. */
+  readonly cpus: number | undefined
+  /** Bytes; undefined for all of the engine's. */
+  readonly memory: number | undefined
   readonly ports: readonly PortMapping[]
   readonly images: readonly string[]
   readonly kubectlVersion: KubectlVersion
@@ -163,6 +186,7 @@ export interface Options {
   /** Milliseconds. */
   readonly dockerWait: number
   readonly host: string | undefined
+  readonly network: string | undefined
   readonly kubeconfig: string | undefined
   readonly keep: boolean
   readonly downloadUrls: Readonly<Partial<Record<DownloadName, string>>>
@@ -227,6 +251,8 @@ export function parse(given: Readonly<Record<string, Given>>, world: ParseWorld)
     nodeImage: image.kind === 'default' ? version : image,
     config,
     workers,
+    cpus: option('cpus', value => quantity(value, 'such as 2 or 1500m'), undefined),
+    memory: option('memory', memoryQuantity, undefined),
     ports: option('ports', ports, []),
     images: option('images', images, []),
     kubectlVersion: option('kubectl-version', kubectlVersion, { kind: 'cluster' }),
@@ -234,6 +260,7 @@ export function parse(given: Readonly<Record<string, Given>>, world: ParseWorld)
     dockerHost: option('docker-host', dockerHost, undefined),
     dockerWait: option('docker-wait', duration, 60_000),
     host: option('host', hostName, undefined),
+    network: option('network', networkName, undefined),
     kubeconfig: option('kubeconfig', text, undefined),
     keep: option('keep', boolean, false),
     downloadUrls: option('download-url', downloadUrls, {}),
@@ -298,6 +325,22 @@ function duration(value: Given): number {
   if (ms === undefined) throw new Problem(`${show(value)} is not a duration; write it with its unit, such as 90s or 5m`)
   if (ms > LONGEST) throw new Problem(`${show(value)} is longer than a job may take; at most 24h`)
   return ms
+}
+
+function quantity(value: Given, example: string): number {
+  const word = typeof value === 'number' ? String(value) : text(value)
+  const amount = parseQuantity(word)
+  if (amount === undefined || amount <= 0) throw new Problem(`${show(value)} is not a quantity ${example}`)
+  return amount
+}
+
+function memoryQuantity(value: Given): number {
+  const bytes = quantity(value, 'such as 4Gi or 512Mi')
+  if (bytes < 1e6)
+    throw new Problem(
+      `${show(value)} is ${bytes} bytes; write the unit, such as ${show(value).replace(/[^\d.]/g, '')}Gi`,
+    )
+  return bytes
 }
 
 /** Lines or commas; on Buildkite also arrays. Order is kept, repetitions are not. */
@@ -365,6 +408,16 @@ function hostName(value: Given): string {
   const name = text(value)
   if (!/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(name) && isIP(name) === 0) {
     throw new Problem(`${show(value)} is neither a host name nor an address; a port does not belong here`)
+  }
+  return name
+}
+
+/** Docker's names; its own three networks have no name resolution, which nodes need. */
+function networkName(value: Given): string {
+  const name = text(value)
+  if (!/^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/.test(name)) throw new Problem(`${show(value)} is not a network's name`)
+  if (['bridge', 'host', 'none', 'default'].includes(name)) {
+    throw new Problem(`${name} is Docker's own, where nodes do not find each other by name; name another one`)
   }
   return name
 }

@@ -15,6 +15,8 @@ export const OUTPUTS = [
   { name: 'network', sentence: "The cluster's Docker network." },
   { name: 'node-image', sentence: 'The node image.' },
   { name: 'kubernetes-version', sentence: "The cluster's Kubernetes version." },
+  { name: 'cpus', sentence: 'CPUs that each node offers to pods (allocatable; of the smallest node).' },
+  { name: 'memory', sentence: 'Memory that each node offers to pods (allocatable; of the smallest node).' },
 ] as const satisfies readonly Output[]
 
 export type OutputName = (typeof OUTPUTS)[number]['name']
@@ -30,9 +32,7 @@ export interface PublishedPort {
 
 /** The output `ports`: `{"30080":"docker:32801"}`; what is not TCP says so in its key. */
 export function portsOutput(ports: readonly PublishedPort[]): string {
-  const key = ({ node, protocol }: PublishedPort): string =>
-    protocol === 'TCP' ? `${node}` : `${node}/${protocol.toLowerCase()}`
-  return JSON.stringify(Object.fromEntries(ports.map(port => [key(port), address(port)])))
+  return JSON.stringify(Object.fromEntries(ports.map(port => [portName(port), portAddress(port)])))
 }
 
 /** The variables for later commands: KUBECONFIG, KIND_IN_DIND_NAME and its like, KIND_IN_DIND_PORT_30080. */
@@ -41,11 +41,17 @@ export function variablesOf(outputs: Outputs, ports: readonly PublishedPort[]): 
   for (const { name } of OUTPUTS) variables[`KIND_IN_DIND_${name.toUpperCase().replaceAll('-', '_')}`] = outputs[name]
   for (const port of ports) {
     const suffix = port.protocol === 'TCP' ? '' : `_${port.protocol}`
-    variables[`KIND_IN_DIND_PORT_${port.node}${suffix}`] = address(port)
+    variables[`KIND_IN_DIND_PORT_${port.node}${suffix}`] = portAddress(port)
   }
   return variables
 }
 
-function address({ host, outer }: PublishedPort): string {
+/** As the option `ports` names it: `30080`, `30053/udp`. */
+export function portName({ node, protocol }: PublishedPort): string {
+  return protocol === 'TCP' ? `${node}` : `${node}/${protocol.toLowerCase()}`
+}
+
+/** `docker:32801`; an IPv6 address in brackets. */
+export function portAddress({ host, outer }: PublishedPort): string {
   return host.includes(':') ? `[${host}]:${outer}` : `${host}:${outer}`
 }

@@ -20,6 +20,8 @@ export interface Engine {
   readonly hostname: string | undefined
   /** What the hostname resolves to, IPv4 first; empty for a socket. */
   readonly addresses: readonly string[]
+  /** NO_PROXY in both spellings with the engine in it, where the job has a proxy; empty elsewhere. */
+  readonly aroundProxy: Readonly<Record<string, string>>
   readonly version: string
   /** As Go names it: amd64, arm64. */
   readonly architecture: string
@@ -46,6 +48,8 @@ export interface Plan {
   /** An empty volume with the labels: made first, removed last. */
   readonly record: string
   readonly network: string
+  /** True where the user chose the network: one that was there is not ours to remove. */
+  readonly networkIsTheUsers: boolean
   /** The step's own container, where this engine runs it: it may join the cluster's network, and leaves it in post. */
   readonly ownContainer: string | undefined
   readonly labels: Readonly<Record<string, string>>
@@ -126,7 +130,8 @@ export function makePlan(
     expiry,
     engine,
     record: thing,
-    network: thing,
+    network: options.network ?? thing,
+    networkIsTheUsers: options.network !== undefined,
     ownContainer: facts.ownContainer,
     labels: {
       [LABEL.cluster]: cluster,

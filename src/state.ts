@@ -8,6 +8,8 @@ export interface State {
   readonly plan: Plan
   /** `making` until pre has done all; a cancelled or failed pre says so. */
   readonly stage: 'making' | 'ready' | 'failed' | 'cancelled'
+  /** True from before the step's container joined the cluster's network. */
+  readonly joined?: boolean
   /** The process that runs pre, while it runs. */
   readonly pre?: ProcessIdentity
 }
@@ -20,6 +22,14 @@ export function saveState(state: State): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   writeFileSync(`${file(folder)}.new`, JSON.stringify(state), { mode: 0o600 })
   renameSync(`${file(folder)}.new`, file(folder))
+}
+
+/** Changes a use's state when pre is through, well or not. */
+export function updateState(folder: string, end: Pick<State, 'stage'>): void {
+  const state = loadState(folder)
+  if (state === undefined) return
+  const { pre: _, ...rest } = state
+  saveState({ ...rest, ...end })
 }
 
 /** Reads the state of the use that has this folder; undefined where there is none (pre never began, or post is through). */

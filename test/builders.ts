@@ -26,6 +26,7 @@ export function anEngine(overrides: Partial<Engine> = {}): Engine {
     exported: false,
     hostname: 'docker',
     addresses: ['172.18.0.2'],
+    aroundProxy: {},
     version: '28.5.1',
     architecture: 'amd64',
     cpus: 2,

@@ -13,12 +13,12 @@ export interface Docker {
 }
 
 /** The variables that make the docker CLI, and what calls it, talk to this engine and to no other. */
-export function engineEnv(engine: Pick<Engine, 'env'>): Readonly<Record<string, string | undefined>> {
-  return Object.fromEntries(ENGINE_VARIABLES.map(name => [name, engine.env[name]]))
+export function engineEnv(engine: Pick<Engine, 'env' | 'aroundProxy'>): Readonly<Record<string, string | undefined>> {
+  return { ...Object.fromEntries(ENGINE_VARIABLES.map(name => [name, engine.env[name]])), ...engine.aroundProxy }
 }
 
 /** @throws Problem from each call where there is no docker CLI. */
-export function dockerAt(engine: Pick<Engine, 'env'>, runner: Runner): Docker {
+export function dockerAt(engine: Pick<Engine, 'env' | 'aroundProxy'>, runner: Runner): Docker {
   const env = engineEnv(engine)
   const missing = (error: unknown): never => {
     if (error instanceof CommandMissing) throw noDockerCli
@@ -61,15 +61,43 @@ const labelFlags = (labels: Readonly<Record<string, string>>): string[] =>
 
 export const createRecord = (plan: Plan): string[] => ['volume', 'create', ...labelFlags(plan.labels), plan.record]
 
-/** @param mtu bytes, as the engine's default network has it; undefined leaves it to the engine */
-export const createNetwork = (plan: Plan, mtu: string | undefined): string[] => [
+/**
+ * @param given.mtu bytes, as the engine's default network has it; undefined leaves it to the engine
+ * @param given.ipv6 an IPv6 subnet; undefined makes a network of IPv4 alone
+ */
+export const createNetwork = (
+  plan: Plan,
+  given: { readonly mtu: string | undefined; readonly ipv6: string | undefined },
+): string[] => [
   'network',
   'create',
   '--driver=bridge',
   '--opt=com.docker.network.bridge.enable_ip_masquerade=true',
-  ...(mtu === undefined ? [] : [`--opt=com.docker.network.driver.mtu=${mtu}`]),
+  ...(given.mtu === undefined ? [] : [`--opt=com.docker.network.driver.mtu=${given.mtu}`]),
+  ...(given.ipv6 === undefined ? [] : ['--ipv6', `--subnet=${given.ipv6}`]),
   ...labelFlags(plan.labels),
   plan.network,
+]
+
+/** Fails where the engine has no network of that name. */
+export const networkExists = (name: string): string[] => ['network', 'inspect', '--format={{.Id}}', name]
+
+/** Prints the subnets of a network, a line each. */
+export const networkSubnets = (name: string): string[] => [
+  'network',
+  'inspect',
+  '--format={{range .IPAM.Config}}{{println .Subnet}}{{end}}',
+  name,
+]
+
+/** Prints the ids of the networks of that name that any use made. */
+export const madeNetworks = (name: string): string[] => [
+  'network',
+  'ls',
+  '--quiet',
+  '--no-trunc',
+  `--filter=name=^${name}$`,
+  `--filter=label=${LABEL.cluster}`,
 ]
 
 /** Prints the MTU that the engine's own network was given; nothing where it was given none. */
@@ -177,6 +205,8 @@ export const probeEngine = (wish: {
   'run',
   '--rm',
   '--privileged',
+  // An engine with userns-remap refuses privileged containers without it; kind gives it to nodes.
+  '--userns=host',
   `--label=${KIND_CLUSTER_LABEL}=${wish.cluster}`,
   '--entrypoint=/bin/sh',
   `--publish=${bracketed(wish.listenAddress)}::6443`,
@@ -205,6 +235,14 @@ export const inspectContainer = (id: string): string[] => [
   id,
 ]
 
+/** Prints the ids of the containers on a network. */
+export const networkMembers = (network: string): string[] => [
+  'network',
+  'inspect',
+  '--format={{range $id, $_ := .Containers}}{{println $id}}{{end}}',
+  network,
+]
+
 export const connectNetwork = (network: string, container: string): string[] => [
   'network',
   'connect',
@@ -225,4 +263,19 @@ export const nodeStates = (nodes: readonly string[]): string[] => [
   'inspect',
   '--format={{.Name}}|{{.State.Status}}|{{.State.ExitCode}}|{{.State.OOMKilled}}',
   ...nodes,
+]
+
+/**
+ * Holds containers to CPUs and memory, swap included.
+ *
+ * @param limits CPUs and bytes; an absent one is left as it is
+ */
+export const limitContainers = (
+  names: readonly string[],
+  limits: { readonly cpus?: number; readonly memory?: number },
+): string[] => [
+  'update',
+  ...(limits.cpus === undefined ? [] : [`--cpus=${limits.cpus}`]),
+  ...(limits.memory === undefined ? [] : [`--memory=${limits.memory}`, `--memory-swap=${limits.memory}`]),
+  ...names,
 ]

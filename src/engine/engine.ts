@@ -1,6 +1,7 @@
 import type { Environment } from '../host/host.ts'
 import { ENGINE_VARIABLES, type Engine } from '../plan.ts'
 import { findEndpoints, surroundings } from './find.ts'
+import { aroundProxy } from './proxy.ts'
 import { waitForEngine } from './wait.ts'
 
 /**
@@ -19,7 +20,13 @@ export async function findEngine(
 ): Promise<Engine> {
   const around = surroundings(world.env)
   const endpoints = await findEndpoints(options.dockerHost, around)
-  return waitForEngine(endpoints, options.dockerWait, { ...world, resolve: around.resolve })
+  const engine = await waitForEngine(endpoints, options.dockerWait, { ...world, resolve: around.resolve })
+  return { ...engine, aroundProxy: aroundProxy(world.env, engineNames(engine)) }
+}
+
+/** The names by which the engine is reached. */
+function engineNames({ hostname, addresses }: Pick<Engine, 'hostname' | 'addresses'>): string[] {
+  return hostname === undefined ? [] : [hostname, ...addresses]
 }
 
 /** A name with what it resolves to, which may be nothing. */

@@ -109,6 +109,7 @@ async function engineOf(
     env: endpoint.env,
     source: endpoint.source,
     exported: endpoint.exported,
+    aroundProxy: {},
     hostname,
     addresses: hostname === undefined ? [] : await resolve(hostname),
     version: info.ServerVersion,

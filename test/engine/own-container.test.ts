@@ -25,7 +25,7 @@ describe('the own container on an engine', () => {
           : { code: 0, stdout, stderr: '' }
       },
     } as Runner
-    return dockerAt({ env: {} }, runner)
+    return dockerAt({ env: {}, aroundProxy: {} }, runner)
   }
   const traces = { hostname: 'build-box', mountinfo: mounted }
 

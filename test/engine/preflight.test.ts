@@ -78,7 +78,7 @@ describe('a probe', () => {
   const says = (stderr: string): Result => ({ code: 125, stdout: '', stderr })
   const dockerOf = (answer: (argv: Argv) => Result): ReturnType<typeof dockerAt> => {
     const runner = { try: async (argv: Argv) => answer(argv) } as Runner
-    return dockerAt({ env: {} }, runner)
+    return dockerAt({ env: {}, aroundProxy: {} }, runner)
   }
 
   test('publishes what the node will, at the address that it will', async () => {
