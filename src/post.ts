@@ -28,7 +28,7 @@ async function removeUse(world: World, folder: string): Promise<void> {
   await world.host.group(`Remove the cluster ${plan.cluster}`, async () => {
     if (state.pre && (await endProcess(state.pre, PATIENCE)))
       world.host.info('Ended the start of the cluster, which was still under way')
-    const removed = await removeCluster(dockerAt(plan.engine, world.run), plan)
+    const removed = await removeCluster(dockerAt(plan.engine, world.run), plan, state.joined ?? false)
     world.host.info(removed === undefined ? `Nothing of ${plan.cluster} is on the engine` : `Removed ${removed}`)
     if (isOurs(plan.kubeconfig, plan.cluster)) rmSync(plan.kubeconfig)
     forgetState(folder)

@@ -1,18 +1,29 @@
 /** What happens before the job's commands, in this order. */
 import { randomBytes } from 'node:crypto'
 import { basename, resolve } from 'node:path'
+import {
+  containerLimits,
+  judgeCapacity,
+  type NodeCapacity,
+  readCapacity,
+  reservationPatch,
+  smallest,
+} from './cluster/capacity.ts'
 import { allowsCgroupV1, chosenImage, kindConfig, mountedPaths, nodeImages } from './cluster/config.ts'
 import { type Connection, connect } from './cluster/connect.ts'
-import { checkName, makeNetwork, makeNodes, makeRecord } from './cluster/create.ts'
+import { checkName, limitNodes, makeNetwork, makeNodes, makeRecord } from './cluster/create.ts'
 import { endedNodes } from './cluster/ended-nodes.ts'
 import { installKind, installKubectl, type Program } from './cluster/install.ts'
+import { judgeConfig } from './cluster/judge-config.ts'
 import { checkKubeconfigPath } from './cluster/kubeconfig.ts'
 import { deleteBootstrapToken, kubernetesVersion, waitUntilReady } from './cluster/ready.ts'
 import { judgeVersions, nodeImage, refuseVersion, skew } from './cluster/versions.ts'
-import { type Docker, dockerAt } from './engine/docker.ts'
+import { type Docker, dockerAt, networkSubnets } from './engine/docker.ts'
 import { engineExports, findEngine, resolved } from './engine/engine.ts'
+import { isLoopback } from './engine/find.ts'
 import { findOwnContainer } from './engine/own-container.ts'
 import { type Heed, heeding, judgeEngine, judgeSeen, probe } from './engine/preflight.ts'
+import { aroundProxy, hasProxy } from './engine/proxy.ts'
 import { candidates, listenAddress } from './engine/reach.ts'
 import { checkImages, ensureNodeImages } from './images/present.ts'
 import { streamImages } from './images/stream.ts'
@@ -20,12 +31,13 @@ import type { KindConfig } from './kind-config.ts'
 import { formatBytes } from './lib/bytes.ts'
 import { messageOf, Problem } from './lib/problem.ts'
 import { thisProcess } from './lib/process.ts'
+import { memoryQuantity } from './lib/quantity.ts'
 import { readTextFile } from './lib/text-file.ts'
 import { type Options, parse } from './options.ts'
 import { type Outputs, portsOutput, variablesOf } from './outputs.ts'
-import { type Engine, makePlan, type Plan } from './plan.ts'
+import { type Engine, makePlan, nodeRoles, type Plan } from './plan.ts'
 import { tellFacts } from './report/facts.ts'
-import { saveState } from './state.ts'
+import { saveState, updateState } from './state.ts'
 import type { World } from './world.ts'
 
 /** Gives the job its cluster. What is made is in the saved plan before it is made, so that post can remove it. */
@@ -42,12 +54,14 @@ export async function pre(world: World): Promise<void> {
   saveState({ plan, stage: 'making', pre: thisProcess() })
   try {
     const connection = await create(world, options, plan, reach, kind, docker, preflight)
-    const { version, kubectl } = await preflight.blame(() => makeReady(world, options, plan, connection, docker))
-    await exportAll(world, plan, connection, version, [kind.folder, kubectl?.folder])
-    saveState({ plan, stage: 'ready' })
-    tellFacts(host, plan, connection, version, options.wait > 0)
+    const { version, kubectl, capacity } = await preflight.blame(() =>
+      makeReady(world, options, plan, connection, docker),
+    )
+    await exportAll(world, plan, connection, { version, capacity }, [kind.folder, kubectl?.folder], docker)
+    updateState(plan.folder, { stage: 'ready' })
+    tellFacts(host, plan, connection, version, capacity, options.wait > 0)
   } catch (error) {
-    saveState({ plan, stage: signal.aborted ? 'cancelled' : 'failed' })
+    updateState(plan.folder, { stage: signal.aborted ? 'cancelled' : 'failed' })
     throw signal.aborted ? error : await withEndedNodes(error, docker, plan)
   }
 }
@@ -104,12 +118,16 @@ async function decide(
   const image = nodeImage(chosenImage(options), kind.version)
   preflight.heed(judgeVersions(image.kubernetesVersion, kind.version))
   preflight.heed(judgeEngine(engine, image.kubernetesVersion, allowsCgroupV1(options.config)))
+  const remote = engine.hostname !== undefined
+  const loopback = !remote || engine.addresses.some(isLoopback)
+  preflight.heed(judgeConfig(options, { kubernetesVersion: image.kubernetesVersion, loopback }))
+  preflight.heed(judgeCapacity(options, nodeRoles(options).length, engine))
 
   const given = options.host === undefined ? undefined : await resolved(options.host)
   const names = candidates(engine, given)
-  const remote = engine.hostname !== undefined
+  const kubelet = reservationPatch(options, engine)
   const configFor = (listenAddress: string): KindConfig =>
-    kindConfig(options, { listenAddress, names, remote, nodeImage: image.reference })
+    kindConfig(options, { listenAddress, names, remote, kubelet, nodeImage: image.reference })
   const reach = { names, listenAddress: listenAddress(given?.addresses ?? engine.addresses), configFor }
   configFor(reach.listenAddress)
 
@@ -147,7 +165,7 @@ function create(
     // An empty volume with labels, from which all that belongs to the cluster is found.
     await makeRecord(docker, plan)
     const [, place] = await Promise.all([
-      makeNetwork(docker, plan),
+      makeNetwork(docker, plan, options.config?.networking?.['ipFamily']),
       ensureNodeImages(docker, nodeImages(options, plan.nodeImage), plan.engine.architecture, host.info).then(() =>
         probe(docker, wish),
       ),
@@ -158,7 +176,9 @@ function create(
     }
     return preflight.blame(async () => {
       await makeNodes(runner, kind.path, plan, reach.configFor(place.listenAddress), host)
-      return connect(plan, kind.path, reach.names, options.ports, { docker, runner, ...logOf(world) })
+      await limitNodes(docker, plan, containerLimits(options, plan.engine))
+      const onJoin = (): void => saveState({ plan, stage: 'making', joined: true, pre: thisProcess() })
+      return connect(plan, kind.path, reach.names, options.ports, { docker, runner, onJoin, ...logOf(world) })
     })
   })
 }
@@ -170,7 +190,7 @@ function makeReady(
   plan: Plan,
   { kubeconfig }: Connection,
   docker: Docker,
-): Promise<{ version: string; kubectl: Program | undefined }> {
+): Promise<{ version: string; kubectl: Program | undefined; capacity: readonly NodeCapacity[] }> {
   const { host } = world
   return host.group(options.wait > 0 ? 'Load images, wait until all is ready' : 'Load images', async () => {
     const version = await kubernetesVersion(kubeconfig)
@@ -189,7 +209,7 @@ function makeReady(
     ])
     const skewed = kubectl === undefined ? undefined : skew(kubectl.version, version)
     if (skewed !== undefined) host.warning(skewed)
-    return { version, kubectl }
+    return { version, kubectl, capacity: await readCapacity(kubeconfig) }
   })
 }
 
@@ -198,9 +218,11 @@ async function exportAll(
   { host }: World,
   plan: Plan,
   { server, host: reached, ports }: Connection,
-  version: string,
+  { version, capacity }: { readonly version: string; readonly capacity: readonly NodeCapacity[] },
   folders: readonly (string | undefined)[],
+  docker: Docker,
 ): Promise<void> {
+  const least = smallest(capacity)
   const outputs: Outputs = {
     name: plan.cluster,
     kubeconfig: plan.kubeconfig,
@@ -211,9 +233,16 @@ async function exportAll(
     network: plan.network,
     'node-image': plan.nodeImage,
     'kubernetes-version': version,
+    cpus: `${least.cpus}`,
+    memory: memoryQuantity(least.memory),
   }
+  const subnets = hasProxy(host.env) ? (await docker.run(networkSubnets(plan.network))).stdout.trim().split('\n') : []
   await host.setOutputs(outputs)
-  await host.exportVariables({ ...variablesOf(outputs, ports), ...engineExports(plan.engine, host.env) })
+  await host.exportVariables({
+    ...variablesOf(outputs, ports),
+    ...engineExports(plan.engine, host.env),
+    ...aroundProxy(host.env, [...candidates(plan.engine, undefined), reached, ...plan.nodes, ...subnets, '.svc']),
+  })
   for (const folder of folders) if (folder !== undefined) await host.addPath(folder)
 }
 

@@ -17,6 +17,8 @@ export interface Place {
   readonly remote: boolean
   /** The image of nodes that the config gives none. */
   readonly nodeImage: string
+  /** A KubeletConfiguration patch of ours; undefined where there is none. */
+  readonly kubelet: string | undefined
 }
 
 /**
@@ -41,6 +43,10 @@ export function kindConfig(options: Pick<Options, 'config' | 'workers' | 'ports'
     ...given,
     networking,
     nodes: nodes(options, place),
+    kubeadmConfigPatches: [
+      ...(given.kubeadmConfigPatches ?? []),
+      ...(place.kubelet === undefined ? [] : [place.kubelet]),
+    ],
     kubeadmConfigPatchesJSON6902: [
       ...((given['kubeadmConfigPatchesJSON6902'] as readonly unknown[] | undefined) ?? []),
       ...KUBEADM_VERSIONS.map(version => certificateNames(version, networking.apiServerAddress, place.names)),

@@ -1,5 +1,5 @@
 import type { KubeConfig } from '@kubernetes/client-node'
-import { connectNetwork, type Docker, engineEnv, inspectNode } from '../engine/docker.ts'
+import { connectNetwork, type Docker, engineEnv, inspectNode, networkMembers } from '../engine/docker.ts'
 import { reach, type Way } from '../engine/reach.ts'
 import { Problem } from '../lib/problem.ts'
 import type { Runner } from '../lib/run.ts'
@@ -36,6 +36,8 @@ export async function connect(
     readonly signal: AbortSignal
     readonly info: (message: string) => void
     readonly debug: (message: string) => void
+    /** Called before the step's container joins the cluster's network. */
+    readonly onJoin: () => void
   },
 ): Promise<Connection> {
   const env = { ...engineEnv(plan.engine), ...kindEnv(plan) }
@@ -77,9 +79,12 @@ const API_SERVER = 6443
 
 async function joinNetwork(
   plan: Plan,
-  world: { readonly docker: Docker; readonly info: (message: string) => void },
+  world: { readonly docker: Docker; readonly info: (message: string) => void; readonly onJoin: () => void },
 ): Promise<void> {
   const container = plan.ownContainer ?? ''
+  const members = await world.docker.run(networkMembers(plan.network))
+  if (members.stdout.split('\n').some(id => id !== '' && (id.startsWith(container) || container.startsWith(id)))) return
+  world.onJoin()
   const joined = await world.docker.try(connectNetwork(plan.network, container))
   if (joined.code !== 0)
     throw new Problem(`this step's container cannot join the network ${plan.network}: ${joined.stderr.trim()}`)

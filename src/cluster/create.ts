@@ -1,4 +1,14 @@
-import { clusterContainers, createNetwork, createRecord, type Docker, defaultMtu, engineEnv } from '../engine/docker.ts'
+import { createHash } from 'node:crypto'
+import {
+  clusterContainers,
+  createNetwork,
+  createRecord,
+  type Docker,
+  defaultMtu,
+  engineEnv,
+  limitContainers,
+  networkExists,
+} from '../engine/docker.ts'
 import type { KindConfig } from '../kind-config.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { Problem } from '../lib/problem.ts'
@@ -41,11 +51,27 @@ function taken(plan: Plan, labels: Readonly<Record<string, string>>): Problem {
   )
 }
 
-/** Makes the cluster's own network, with the MTU of the engine's default network: a smaller one is there for a reason. */
-export async function makeNetwork(docker: Docker, plan: Plan): Promise<void> {
+/**
+ * Makes the cluster's network, with the MTU of the engine's default network: a smaller one is there for a reason. One that
+ * the user names and the engine has is taken as it is; two jobs may want to make the same one at the same time.
+ */
+export async function makeNetwork(docker: Docker, plan: Plan, ipFamily: unknown): Promise<void> {
+  if (plan.networkIsTheUsers && (await docker.try(networkExists(plan.network))).code === 0) return
   const { stdout } = await docker.try(defaultMtu)
   const mtu = /^\d+$/.test(stdout.trim()) ? stdout.trim() : undefined
-  await docker.run(createNetwork(plan, mtu))
+  const ipv6 = ipFamily === 'ipv6' || ipFamily === 'dual' ? ipv6Subnet(plan.cluster) : undefined
+  const made = await docker.try(createNetwork(plan, { mtu, ipv6 }))
+  if (made.code === 0 || (plan.networkIsTheUsers && /already exists/i.test(made.stderr))) return
+  throw new Problem(`network: the engine cannot make the network ${plan.network}: ${lastLines(made.stderr.trim(), 3)}`)
+}
+
+/**
+ * A subnet of the cluster's own: a unique local address (RFC 4193) from a hash of its name, since engines before Docker 27
+ * pick none by themselves.
+ */
+export function ipv6Subnet(cluster: string): string {
+  const hash = createHash('sha256').update(cluster).digest('hex')
+  return `fd${hash.slice(0, 2)}:${hash.slice(2, 6)}:${hash.slice(6, 10)}:${hash.slice(10, 14)}::/64`
 }
 
 /**
@@ -81,4 +107,13 @@ export async function makeNodes(
 /** What kind has done, from its line ` ✓ Starting control-plane 🕹️`; undefined for other lines. */
 export function milestone(line: string): string | undefined {
   return /^ ✓ ([\w -]+\w)/.exec(line)?.[1]
+}
+
+/** Holds the nodes' containers to their limits; kind cannot set any. Does nothing where there are none. */
+export async function limitNodes(
+  docker: Docker,
+  plan: Plan,
+  limits: { readonly cpus?: number; readonly memory?: number },
+): Promise<void> {
+  if (Object.keys(limits).length > 0) await docker.run(limitContainers(plan.nodes, limits))
 }

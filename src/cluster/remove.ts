@@ -3,12 +3,15 @@ import {
   clusterNetworks,
   type Docker,
   disconnectNetwork,
+  madeNetworks,
+  networkMembers,
   recordLabels,
   removeContainers,
   removeNetworks,
   removeVolume,
 } from '../engine/docker.ts'
 import { Problem } from '../lib/problem.ts'
+import { CommandFailed } from '../lib/run.ts'
 import { LABEL, type Plan } from '../plan.ts'
 import { plannedContainers, removeLateNodes } from './late-nodes.ts'
 
@@ -32,25 +35,51 @@ export async function findRecord(
  * Removes a cluster from its engine: nodes with their volumes, networks, and last the record from which all is found,
  * so that a removal that ends half-way is found again. Twice is fine.
  *
+ * @param joined true where the step's container may have joined the cluster's network
  * @returns what was removed, for the log; undefined where this use has nothing on the engine (any more)
  */
-export async function removeCluster(docker: Docker, plan: Plan): Promise<string | undefined> {
+export async function removeCluster(docker: Docker, plan: Plan, joined: boolean): Promise<string | undefined> {
   const record = await findRecord(docker, plan.record)
   if (record?.[LABEL.use] !== plan.use) return undefined
   const containers = await ids(docker, clusterContainers(plan.cluster))
   // Force kills: a stop would wait for the node's init to the end of its time-out.
   if (containers.length > 0) await docker.run(removeContainers(containers), { timeout: LIMIT })
   const late = containers.length < plannedContainers(plan).length ? await removeLateNodes(docker, plan, LIMIT) : 0
-  const networks = await ids(docker, clusterNetworks(plan.cluster))
-  if (plan.ownContainer !== undefined) {
-    // It is there only if the step had to join; the engine says so otherwise.
-    for (const network of networks) await docker.try(disconnectNetwork(network, plan.ownContainer), { timeout: LIMIT })
-  }
-  if (networks.length > 0) await docker.run(removeNetworks(networks), { timeout: LIMIT })
+  const networks = await ownNetworks(docker, plan)
+  // Where an earlier post was ended half-way it has left already, and the engine says so.
+  if (joined) await docker.try(disconnectNetwork(plan.network, plan.ownContainer ?? ''), { timeout: LIMIT })
+  const left = networks.length > 0 ? await removeAll(docker, networks, plan) : 0
   await docker.run(removeVolume(plan.record), { timeout: LIMIT })
   const count = containers.length + late
   const nodes = count === 1 ? '1 node' : `${count} nodes`
-  return `${plan.cluster} (${nodes}${networks.length === 0 ? '' : ' and its network'})`
+  const network = networks.length > left ? ' and its network' : ''
+  const staying = left > 0 ? `; the network ${plan.network} stays, others are on it` : ''
+  return `${plan.cluster} (${nodes}${network}${staying})`
+}
+
+/** The networks that are this cluster's to remove: its own, or one that the users of several clusters share by its name. */
+async function ownNetworks(docker: Docker, plan: Plan): Promise<string[]> {
+  const own = await ids(docker, clusterNetworks(plan.cluster))
+  if (!plan.networkIsTheUsers) return own
+  return [...new Set([...own, ...(await ids(docker, madeNetworks(plan.network)))])]
+}
+
+/**
+ * Removes networks. One that the user named stays where others are on it, for the last of their clusters to remove; from
+ * the cluster's own one, other containers of the job are taken: what they came for is gone.
+ *
+ * @returns how many stay
+ */
+async function removeAll(docker: Docker, networks: readonly string[], plan: Plan): Promise<number> {
+  const args = removeNetworks(networks)
+  const removed = await docker.try(args, { timeout: LIMIT })
+  if (removed.code === 0) return 0
+  if (!/has active endpoints|not found/i.test(removed.stderr)) throw new CommandFailed(['docker', ...args], removed)
+  if (plan.networkIsTheUsers) return networks.length
+  const members = await ids(docker, networkMembers(plan.network))
+  for (const member of members) await docker.try(disconnectNetwork(plan.network, member), { timeout: LIMIT })
+  await docker.run(args, { timeout: LIMIT })
+  return 0
 }
 
 async function ids(docker: Docker, args: readonly string[]): Promise<string[]> {

@@ -1,6 +1,7 @@
 import type { Host } from '../host/host.ts'
-import type { PublishedPort } from '../outputs.ts'
-import { KIND_CLUSTER_LABEL, type Plan } from '../plan.ts'
+import { formatMemory } from '../lib/quantity.ts'
+import { type PublishedPort, portAddress, portName } from '../outputs.ts'
+import { KIND_CLUSTER_LABEL, LABEL, type Plan } from '../plan.ts'
 
 /** The closing block of pre's log: the facts that people copy. */
 export function tellFacts(
@@ -8,11 +9,15 @@ export function tellFacts(
   plan: Plan,
   connection: { readonly server: string; readonly ports: readonly PublishedPort[] },
   kubernetesVersion: string,
+  capacity: readonly { readonly name: string; readonly cpus: number; readonly memory: number }[],
   isReady: boolean,
 ): void {
   const state = isReady ? 'is ready' : 'is up, and was not waited for (wait: 0)'
   host.info(`Kubernetes ${kubernetesVersion} ${state}: context kind-${plan.cluster}, ${connection.server}`)
-  for (const port of connection.ports) host.info(`NodePort ${port.node} is at ${port.host}:${port.outer}`)
+  for (const port of connection.ports) host.info(`NodePort ${portName(port)} is at ${portAddress(port)}`)
+  for (const { name, cpus, memory } of capacity)
+    host.info(`Pods on ${name} can get ${cpus} CPUs and ${formatMemory(memory)}`)
+  host.info(`The engine has ${plan.engine.cpus} CPUs and ${formatMemory(plan.engine.memory)} in all`)
   host.info(`The kubeconfig is ${plan.kubeconfig}`)
   if (plan.keep) tellKept(host, plan)
 }
@@ -25,7 +30,9 @@ export function tellKept(host: Pick<Host, 'warning'>, plan: Plan): void {
 }
 
 /** What removes a kept cluster by hand, with nothing but the docker CLI. */
-function removalCommand({ cluster, network, record }: Plan): string {
+function removalCommand({ cluster, record }: Plan): string {
   const nodes = `$(docker ps -aq --filter label=${KIND_CLUSTER_LABEL}=${cluster})`
-  return `docker rm -fv ${nodes} && docker network rm ${network} && docker volume rm ${record}`
+  // Prune takes only what carries the label: a network that the user had before stays.
+  const network = `docker network prune --force --filter label=${LABEL.cluster}=${cluster}`
+  return `docker rm -fv ${nodes} && ${network} && docker volume rm ${record}`
 }

@@ -10,6 +10,7 @@ const place = {
   names: ['docker', '172.18.0.2'],
   remote: true,
   nodeImage: image,
+  kubelet: undefined,
 }
 const merged = (options: Partial<Options>, where: Partial<typeof place> = {}): KindConfig =>
   kindConfig(anOptions(options), { ...place, ...where })

@@ -15,7 +15,7 @@ function dockerOf(save: string, load: string): ReturnType<typeof dockerAt> {
         : real.start(['/bin/sh', '-c', load], { env: { NODE: node } })
     },
   }
-  return dockerAt({ env: {} }, replaced)
+  return dockerAt({ env: {}, aroundProxy: {} }, replaced)
 }
 
 const MEGABYTES = 5
