@@ -166,6 +166,10 @@ describe('a job in a container with the engine as its service (dind-service.yml)
     expect(run.log).toContain(PAGE)
   })
 
+  it("reaches it from a container on its network, with that container's kubeconfig", () => {
+    expect(run.log).toMatch(new RegExp(`${only(run).outputs['name']}-control-plane +Ready`))
+  })
+
   it('loses the cluster before the service ends', () => {
     const removed = at(run, `Removed ${only(run).outputs['name']} (1 node and its network)`)
     expect(removed).toBeLessThan(at(run, '⭐ Run Complete job'))

@@ -15,8 +15,8 @@ export const ACTION = '/__w/_actions/owner/kind-in-dind/v1'
 /** How long the sidecar may take until its engine answers, in milliseconds. */
 const START_LIMIT = 60_000
 
-/** How long one command in the step may take, in milliseconds. */
-const COMMAND_LIMIT = 180_000
+/** How long one command in the step may take, in milliseconds: four clusters at once on two cores are the slowest. */
+const COMMAND_LIMIT = 420_000
 
 /** A command in the step, as it ended. */
 export interface Ended {
