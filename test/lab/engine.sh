@@ -182,7 +182,8 @@ has_containers() {
 
 # give_back: the machine as it was before the first start.
 give_back() {
-  local bridge chains forward_policy ip_forward inotify_instances inotify_watches made_folders table group
+  local made_folders="" # older records have none
+  local bridge chains forward_policy ip_forward inotify_instances inotify_watches table group
   [ -f "$RUN/before" ] || return 0
   # shellcheck source=/dev/null
   . "$RUN/before"
