@@ -78,8 +78,8 @@ function readOptions({ host }: World): Options {
 /** A mirror's user and password are for the download alone. */
 function maskCredentials(host: World['host'], options: Options): void {
   for (const url of Object.values(options.downloadUrls)) {
-    const password = decodeURIComponent(/:\/\/[^/@:]*:([^/@]*)@/.exec(url)?.[1] ?? '')
-    if (password !== '') host.mask(password)
+    const password = /:\/\/[^/@:]*:([^/@]+)@/.exec(url)?.[1]
+    if (password !== undefined) host.mask(password)
   }
 }
 
