@@ -11,6 +11,8 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     exclude: ['test/e2e/**'],
+    // One more than the smallest machine has cores: many tests wait for processes.
+    maxWorkers: 3,
     ...reporters('unit'),
   },
 })
