@@ -64,11 +64,11 @@ export interface Plan {
 }
 
 /**
- * The name of a use, and of its folder: the cluster's name alone would make two uses of one name share a folder, of which one
- * has yet to hear that the name is taken.
+ * The name of a use, and of its folder. A given cluster name alone would make two uses of one name share a folder, of which
+ * one has yet to hear that the name is taken; a derived one is nobody else's.
  */
-function useName(cluster: string, unique: string): string {
-  return `${cluster}.${unique.slice(0, 8)}`
+function useName(cluster: string, given: string | undefined, unique: string): string {
+  return given === undefined ? cluster : `${cluster}.${unique.slice(0, 8)}`
 }
 
 /** The cluster's name in the name of a use: there is no dot in it. */
@@ -117,7 +117,7 @@ export function makePlan(
 ): Plan {
   const given = options.name ?? options.config?.name
   const cluster = given === undefined ? derivedName(facts.identity.label, facts.unique) : validName(given)
-  const use = useName(cluster, facts.unique)
+  const use = useName(cluster, given, facts.unique)
   const folder = `${facts.folder}/${use}`
   const expiry = Math.floor((facts.now + LIFETIME) / 1000)
   const thing = `kind-in-dind-${cluster}`

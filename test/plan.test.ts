@@ -118,6 +118,10 @@ test("all files are in the use's own folder, unless the user chose one", () => {
   })
 })
 
+test("a name that is derived is nobody else's, and the folder has it", () => {
+  expect(aPlan().folder).toBe(`/job/${aPlan().cluster}`)
+})
+
 test('two uses of one name have folders of their own, since one of them has yet to hear that the name is taken', () => {
   const folders = ['aaaaaaaa', 'bbbbbbbb'].map(unique => aPlan({ options: { name: 'e2e' }, unique }).folder)
   expect(new Set(folders).size).toBe(2)
