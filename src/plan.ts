@@ -32,7 +32,13 @@ export interface Engine {
   readonly storageDriver: string
 }
 
-export const ENGINE_VARIABLES = ['DOCKER_HOST', 'DOCKER_TLS_VERIFY', 'DOCKER_CERT_PATH', 'DOCKER_CONTEXT'] as const
+export const ENGINE_VARIABLES = [
+  'DOCKER_HOST',
+  'DOCKER_TLS_VERIFY',
+  'DOCKER_TLS',
+  'DOCKER_CERT_PATH',
+  'DOCKER_CONTEXT',
+] as const
 export type EngineVariable = (typeof ENGINE_VARIABLES)[number]
 
 export interface Plan {

@@ -9,7 +9,7 @@ import {
   reservationPatch,
   smallest,
 } from './cluster/capacity.ts'
-import { allowsCgroupV1, chosenImage, kindConfig, mountedPaths, nodeImages } from './cluster/config.ts'
+import { allowsCgroupV1, chosenImage, fixedPorts, kindConfig, mountedPaths, nodeImages } from './cluster/config.ts'
 import { type Connection, connect } from './cluster/connect.ts'
 import { checkName, limitNodes, makeNetwork, makeNodes, makeRecord } from './cluster/create.ts'
 import { endedNodes } from './cluster/ended-nodes.ts'
@@ -124,6 +124,7 @@ async function decide(
   preflight.heed(judgeCapacity(options, nodeRoles(options).length, engine))
 
   const given = options.host === undefined ? undefined : await resolved(options.host)
+  if (given?.addresses.length === 0) throw new Problem(`host: nothing resolves ${given.name} here`)
   const names = candidates(engine, given)
   const kubelet = reservationPatch(options, engine)
   const configFor = (listenAddress: string): KindConfig =>
@@ -158,7 +159,7 @@ function create(
     cluster: plan.cluster,
     image: plan.nodeImage,
     listenAddress: reach.listenAddress,
-    ports: options.ports,
+    ports: fixedPorts(options),
     mounts: mountedPaths(options.config),
   }
   return host.group(`Create the cluster ${plan.cluster}`, async () => {

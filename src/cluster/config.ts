@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import type { KindConfig, KindNode } from '../kind-config.ts'
 import { Problem } from '../lib/problem.ts'
@@ -59,13 +60,23 @@ export function kindConfig(options: Pick<Options, 'config' | 'workers' | 'ports'
  * user's; one for each API version, since such a patch matches one version alone and is passed over elsewhere.
  */
 function certificateNames(version: string, address: string, names: readonly string[]): object {
-  const all = [...new Set(['localhost', '127.0.0.1', address, ...names])]
+  const lower = ['localhost', '127.0.0.1', address, ...names].map(name => name.toLowerCase())
+  const all = [...new Set(lower)].filter(fitsCertificate)
   return {
     group: 'kubeadm.k8s.io',
     version,
     kind: 'ClusterConfiguration',
     patch: JSON.stringify(all.map(value => ({ op: 'add', path: '/apiServer/certSANs/-', value }))),
   }
+}
+
+/**
+ * Whether kubeadm takes a name into the certificate: an address, or a DNS-1123 name (ValidateCertSANs). A container's name
+ * may have an underscore; then its addresses get there.
+ */
+function fitsCertificate(name: string): boolean {
+  const label = '[a-z0-9]([a-z0-9-]*[a-z0-9])?'
+  return (isIP(name) !== 0 && !name.includes('%')) || new RegExp(`^${label}(\\.${label})*$`).test(name)
 }
 
 /** True where the user's config lets the kubelet run on cgroup v1, which it refuses from Kubernetes 1.35 on. */
@@ -90,6 +101,20 @@ export function chosenImage(options: Pick<Options, 'config' | 'nodeImage'>): Nod
 /** Every image of the nodes: those that the config names, and the one for the rest. */
 export function nodeImages(options: Pick<Options, 'config'>, image: string): string[] {
   return [...new Set([image, ...(options.config?.nodes ?? []).flatMap(node => node.image ?? [])])]
+}
+
+/** The ports that options and config ask the engine for; where both name one, it is the config's. kind listens on every address by itself. */
+export function fixedPorts({ config, ports }: Pick<Options, 'config' | 'ports'>): PortMapping[] {
+  const mappings = (config?.nodes ?? []).flatMap(node => node.extraPortMappings ?? [])
+  const mapped = mappings.flatMap(({ containerPort, hostPort, listenAddress, protocol = 'TCP' }) => {
+    if (typeof containerPort !== 'number' || typeof hostPort !== 'number' || hostPort <= 0) return []
+    const address = typeof listenAddress === 'string' && listenAddress !== '' ? listenAddress : '0.0.0.0'
+    return [{ node: containerPort, outer: hostPort, address, protocol: protocol as PortMapping['protocol'] }]
+  })
+  const others = ports.filter(
+    port => !mapped.some(({ node, protocol }) => node === port.node && protocol === port.protocol),
+  )
+  return [...others, ...mapped]
 }
 
 /** The nodes as the user listed them, or one control plane and the workers; the first control plane gets the ports. */

@@ -92,6 +92,7 @@ export async function makeNodes(
     await runner.run(createCluster(kind, plan), {
       env: { ...engineEnv(plan.engine), ...kindEnv(plan) },
       input: JSON.stringify(config),
+      timeout: LIMIT,
       onLine: line => {
         log.debug(line)
         const done = milestone(line)
@@ -99,10 +100,18 @@ export async function makeNodes(
       },
     })
   } catch (error) {
-    if (!(error instanceof CommandFailed) || error.endedBy) throw error
+    if (!(error instanceof CommandFailed) || error.endedBy === 'abort') throw error
+    if (error.endedBy === 'timeout') {
+      throw new Problem(
+        `kind did not create the cluster within ${formatDuration(LIMIT)}: ${lastLines(error.result.stderr.trim(), 25)}`,
+      )
+    }
     throw new Problem(`kind could not create the cluster: ${lastLines(error.result.stderr.trim(), 25)}`)
   }
 }
+
+/** How long kind may take, in milliseconds; kubeadm's own waits end after four minutes each. */
+const LIMIT = 15 * 60_000
 
 /** What kind has done, from its line ` ✓ Starting control-plane 🕹️`; undefined for other lines. */
 export function milestone(line: string): string | undefined {

@@ -127,6 +127,12 @@ function get(
       response.on('end', () => resolve({ status: response.statusCode ?? 0, body }))
       response.on('error', reject)
     })
+    // The option `timeout` is for silence alone; an answer that drips must end too.
+    const limit = setTimeout(
+      () => request.destroy(Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' })),
+      options.timeout,
+    )
+    request.on('close', () => clearTimeout(limit))
     request.on('timeout', () => {
       request.destroy(Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' }))
     })
@@ -177,6 +183,12 @@ function refusalOf(error: NodeJS.ErrnoException, endpoint: Endpoint): Refusal {
             advice: `see whether it is starting; else ${certificateAdvice}`,
           }
     case 'EPROTO':
+      if (/wrong version number|packet length too long/i.test(message)) return speaksPlain
+      return {
+        wait: false,
+        met: `does not agree on TLS (${message.trim()})`,
+        advice: 'see which TLS versions it takes',
+      }
     case 'ERR_SSL_WRONG_VERSION_NUMBER':
     case 'ERR_SSL_PACKET_LENGTH_TOO_LONG':
       return speaksPlain

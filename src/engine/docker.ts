@@ -5,6 +5,9 @@ import { CommandFailed, CommandMissing, type Result, type Runner, type Running, 
 import type { PortMapping } from '../options.ts'
 import { ENGINE_VARIABLES, type Engine, KIND_CLUSTER_LABEL, LABEL, type Plan } from '../plan.ts'
 
+/** How long a command may take that does not say otherwise, in milliseconds: an engine that never answers must not hold a job. */
+const LIMIT = 120_000
+
 /** The docker CLI at one engine. Takes arguments without the leading `docker`. */
 export interface Docker {
   run(args: readonly string[], options?: RunOptions): Promise<Result>
@@ -23,13 +26,18 @@ export function dockerAt(engine: Pick<Engine, 'env' | 'aroundProxy'>, runner: Ru
   const missing = (error: unknown): never => {
     if (error instanceof CommandMissing) throw noDockerCli
     if (error instanceof CommandFailed) agree(error.result)
+    if (error instanceof CommandFailed && error.endedBy === 'timeout') {
+      throw new Problem(
+        `the engine did not finish ${error.argv.slice(0, 2).join(' ')} in time; look at its log and its load`,
+      )
+    }
     throw error
   }
   return {
-    run: (args, options) => runner.run(['docker', ...args], { ...options, env }).catch(missing),
+    run: (args, options) => runner.run(['docker', ...args], { timeout: LIMIT, ...options, env }).catch(missing),
     try: (args, options) =>
       runner
-        .try(['docker', ...args], { ...options, env })
+        .try(['docker', ...args], { timeout: LIMIT, ...options, env })
         .then(agree)
         .catch(missing),
     start: args => runner.start(['docker', ...args], { env }),

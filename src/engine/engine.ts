@@ -1,5 +1,6 @@
 import type { Environment } from '../host/host.ts'
 import { ENGINE_VARIABLES, type Engine } from '../plan.ts'
+import type { Endpoint } from './ask.ts'
 import { findEndpoints, surroundings } from './find.ts'
 import { aroundProxy } from './proxy.ts'
 import { waitForEngine } from './wait.ts'
@@ -19,8 +20,8 @@ export async function findEngine(
   },
 ): Promise<Engine> {
   const around = surroundings(world.env)
-  const endpoints = await findEndpoints(options.dockerHost, around)
-  const engine = await waitForEngine(endpoints, options.dockerWait, { ...world, resolve: around.resolve })
+  const find = (): Promise<readonly Endpoint[]> => findEndpoints(options.dockerHost, around)
+  const engine = await waitForEngine(find, options.dockerWait, { ...world, resolve: around.resolve })
   return { ...engine, aroundProxy: aroundProxy(world.env, engineNames(engine)) }
 }
 

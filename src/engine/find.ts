@@ -50,7 +50,7 @@ export async function findEndpoints(
   if (context) return [context]
   const addresses = await around.resolve('docker')
   if (addresses.length > 0 && addresses.every(isPrivate)) {
-    const certificates = env['DOCKER_CERT_PATH'] ?? SHARED_CERTIFICATES
+    const certificates = env['DOCKER_CERT_PATH'] || SHARED_CERTIFICATES
     const plain: Endpoint = {
       address: 'tcp://docker:2375',
       env: { DOCKER_HOST: 'tcp://docker:2375' },
@@ -85,7 +85,7 @@ function named(address: string, source: string, { env, exists }: Surroundings, e
   const wantsTls = address.startsWith('tcp://') && Boolean(env['DOCKER_TLS_VERIFY'] || env['DOCKER_TLS'])
   if (!wantsTls) return { address, env: { DOCKER_HOST: address }, source, exported }
   const certificates =
-    env['DOCKER_CERT_PATH'] ?? (exists(SHARED_CERTIFICATES) ? SHARED_CERTIFICATES : `${env['HOME'] ?? ''}/.docker`)
+    env['DOCKER_CERT_PATH'] || (exists(SHARED_CERTIFICATES) ? SHARED_CERTIFICATES : `${env['HOME'] ?? ''}/.docker`)
   return {
     address,
     env: { DOCKER_HOST: address, DOCKER_TLS_VERIFY: '1', DOCKER_CERT_PATH: certificates },
@@ -96,8 +96,8 @@ function named(address: string, source: string, { env, exists }: Surroundings, e
 
 /** The docker context, read as the CLI keeps it: https://github.com/docker/cli/tree/master/cli/context/store. */
 function contextEndpoint({ env, readFile }: Surroundings): Endpoint | undefined {
-  const folder = env['DOCKER_CONFIG'] ?? `${env['HOME'] ?? ''}/.docker`
-  const name = env['DOCKER_CONTEXT'] ?? field(readFile(`${folder}/config.json`), 'currentContext')
+  const folder = env['DOCKER_CONFIG'] || `${env['HOME'] ?? ''}/.docker`
+  const name = env['DOCKER_CONTEXT'] || field(readFile(`${folder}/config.json`), 'currentContext')
   if (typeof name !== 'string' || name === '' || name === 'default') return undefined
   const id = createHash('sha256').update(name).digest('hex')
   const endpoints = field(readFile(`${folder}/contexts/meta/${id}/meta.json`), 'Endpoints') as

@@ -1,7 +1,7 @@
 /** What is seen before anything is created: what will fail stops, what may fail is a warning. Pure but for `probe`. */
 
-import { Problem } from '../lib/problem.ts'
-import { lastLines, type Result } from '../lib/run.ts'
+import { messageOf, Problem } from '../lib/problem.ts'
+import { CommandFailed, lastLines, type Result } from '../lib/run.ts'
 import type { PortMapping } from '../options.ts'
 import type { Engine } from '../plan.ts'
 import { type Docker, probeEngine, publishedByContainers } from './docker.ts'
@@ -35,9 +35,9 @@ export function heeding(log: { readonly warning: (message: string) => void }): H
       try {
         return await work()
       } catch (failure) {
-        if (warned.size === 0 || !(failure instanceof Problem)) throw failure
+        if (warned.size === 0 || (failure instanceof CommandFailed && failure.endedBy === 'abort')) throw failure
         throw new Problem(
-          `${failure.message}\nEarlier in this log there was a warning that may be the cause:\n${[...warned].map(w => `  ${w}`).join('\n')}`,
+          `${messageOf(failure)}\nEarlier in this log there was a warning that may be the cause:\n${[...warned].map(w => `  ${w}`).join('\n')}`,
         )
       }
     },
@@ -173,10 +173,16 @@ async function whyNot(docker: Docker, { ports, mounts }: Wish, stderr: string): 
       `config: extraMounts names ${missing}, which is not on the engine's machine; a hostPath is a path there, not in this step: use a volume that both share, or copy the files into the node (docker cp)`,
     )
   }
-  if (/privileged|operation not permitted|user namespace|authorization denied/i.test(stderr)) {
+  const address = ports.find(port => port.address !== undefined && stderr.includes(`${port.address}:`))?.address
+  if (address !== undefined && /cannot assign requested address/i.test(stderr)) {
+    return new Problem(`ports: the engine has no address ${address} to listen on; leave it out`)
+  }
+  if (/privileged|user namespace|authorization denied/i.test(stderr)) {
     return new Problem(`the engine runs no privileged containers, which kind's nodes are: ${said}`)
   }
-  return new Problem(`the engine cannot run a node: ${said}`)
+  return new Problem(
+    `the engine cannot run a container of the node image as a node is run: ${said}; run the same by hand: docker run --privileged`,
+  )
 }
 
 /** Finds who publishes a port in lines of `name|0.0.0.0:8080->80/tcp, [::]:9000-9002->9000-9002/tcp`. */

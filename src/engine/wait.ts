@@ -21,12 +21,13 @@ const PAUSE = 200
 /**
  * Waits until one of the endpoints answers, its certificates included.
  *
+ * @param find the endpoints, looked for anew each time: a sidecar's name may come late
  * @param limit milliseconds
  * @param resolve the addresses of a name, IPv4 first
  * @throws Problem at once where waiting cannot help, else at the limit; it names each endpoint and what was met there
  */
 export async function waitForEngine(
-  endpoints: readonly Endpoint[],
+  find: () => Promise<readonly Endpoint[]>,
   limit: number,
   world: {
     readonly resolve: (name: string) => Promise<readonly string[]>
@@ -38,11 +39,15 @@ export async function waitForEngine(
   const started = performance.now()
   let saidWaiting = false
   for (;;) {
+    const endpoints = await find()
     const refusals: [Endpoint, Refusal][] = []
     for (const endpoint of endpoints) {
       const answer = await ask<Info>(endpoint, '/info')
-      if (answer.ok) return engineOf(endpoint, answer.value, world.resolve)
-      const refusal = (endpoints.length === 1 && (await otherPort(endpoint))) || answer.refusal
+      if (answer.ok && typeof answer.value.ServerVersion === 'string') {
+        return engineOf(endpoint, answer.value, world.resolve)
+      }
+      const met = answer.ok ? noEngine : answer.refusal
+      const refusal = (endpoints.length === 1 && (await otherPort(endpoint))) || met
       world.debug(`${endpoint.address} ${refusal.met}`)
       refusals.push([endpoint, refusal])
     }
@@ -88,6 +93,8 @@ function accepts(host: string, port: number): Promise<boolean> {
     socket.once('error', () => done(false))
   })
 }
+
+const noEngine: Refusal = { wait: false, met: 'is no Docker engine, though it answers', advice: 'name another address' }
 
 function notThere(refusals: readonly [Endpoint, Refusal][], limit: number | undefined): Problem {
   const found = refusals.map(([endpoint, refusal]) => {

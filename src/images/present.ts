@@ -3,6 +3,9 @@ import { formatDuration } from '../lib/duration.ts'
 import { Problem } from '../lib/problem.ts'
 import { lastLines, type Result } from '../lib/run.ts'
 
+/** How long a pull may take, in milliseconds: a node image has 1 GB. */
+const PULL_LIMIT = 20 * 60_000
+
 /**
  * Sees that the engine has every image that is to be loaded.
  *
@@ -60,7 +63,7 @@ async function ensureNodeImage(
   if (found.code !== 0) {
     info(`Pulling the node image ${reference}`)
     const started = performance.now()
-    const pulled = await docker.try(pullImage(reference))
+    const pulled = await docker.try(pullImage(reference), { timeout: PULL_LIMIT })
     if (pulled.code !== 0) {
       throw new Problem(
         `node-image: the engine cannot pull ${reference}: ${lastLines(pulled.stderr.trim(), 1)}; it is the engine, not this step, that must reach the registry: name an image that it reaches, or load one into it before (docker load)`,

@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { allowsCgroupV1, chosenImage, kindConfig, mountedPaths, nodeImages } from '../../src/cluster/config.ts'
+import {
+  allowsCgroupV1,
+  chosenImage,
+  fixedPorts,
+  kindConfig,
+  mountedPaths,
+  nodeImages,
+} from '../../src/cluster/config.ts'
 import type { KindConfig } from '../../src/kind-config.ts'
 import type { Options } from '../../src/options.ts'
 import { anOptions } from '../builders.ts'
@@ -138,4 +145,28 @@ describe('node images', () => {
     expect(merging.nodes?.map(node => node.image)).toEqual(['own:1', 'option:1'])
     expect(nodeImages({ config }, 'option:1')).toEqual(['option:1', 'own:1'])
   })
+})
+
+test('the ports that the config fixes are known before creation', () => {
+  const extraPortMappings = [
+    { containerPort: 80, hostPort: 8080 },
+    { containerPort: 53, hostPort: 5353, listenAddress: '127.0.0.1', protocol: 'UDP' },
+    { containerPort: 443 },
+    { containerPort: 444, hostPort: -1 },
+  ]
+  const config = { ...cluster, nodes: [{ extraPortMappings }] }
+  const port = { outer: 8080, address: undefined, protocol: 'TCP' } as const
+  const other = { ...port, node: 30080, outer: 9090 }
+  expect(fixedPorts({ config, ports: [{ ...port, node: 80 }, other] })).toEqual([
+    other,
+    { node: 80, outer: 8080, address: '0.0.0.0', protocol: 'TCP' },
+    { node: 53, outer: 5353, address: '127.0.0.1', protocol: 'UDP' },
+  ])
+})
+
+test('names that no certificate can hold are left out, and capitals made small', () => {
+  const names = ['my_dind', 'Docker', 'fe80::1%eth0', 'fd00::2', 'engine.ci.internal']
+  const patches = kindConfig(anOptions(), { ...place, names })['kubeadmConfigPatchesJSON6902'] as { patch: string }[]
+  const added = (JSON.parse(patches[0]?.patch ?? '') as { value: string }[]).map(({ value }) => value)
+  expect(added).toEqual(['localhost', '127.0.0.1', '172.18.0.2', 'docker', 'fd00::2', 'engine.ci.internal'])
 })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { dockerAt } from '../../src/engine/docker.ts'
 import { heeding, holderOf, judgeEngine, judgeSeen, probe, readProbe } from '../../src/engine/preflight.ts'
 import { Problem } from '../../src/lib/problem.ts'
-import type { Argv, Result, Runner } from '../../src/lib/run.ts'
+import { type Argv, CommandFailed, type Result, type Runner } from '../../src/lib/run.ts'
 
 const GIB = 1024 ** 3
 const fine = { memory: 4 * GIB, cgroupVersion: '2', storageDriver: 'overlay2' }
@@ -134,7 +134,7 @@ describe('a probe', () => {
       'what else the engine says is passed on',
       'no space left on device',
       '',
-      /^the engine cannot run a node: no space left/,
+      /^the engine cannot run a container of the node image as a node is run: no space left/,
     ],
   ])('%s', async (_, stderr, published, sentence) => {
     const docker = dockerOf(argv => (argv[1] === 'ps' ? { code: 0, stdout: published, stderr: '' } : says(stderr)))
@@ -164,8 +164,8 @@ describe('warnings', () => {
     )
   })
 
-  test('leave other failures as they are', async () => {
-    const failure = new Error('a defect')
+  test('leave a cancel as it is', async () => {
+    const failure = new CommandFailed(['docker', 'ps'], { code: 143, stdout: '', stderr: '' }, 'abort')
     const { heed, blame } = heeding({ warning: () => {} })
     heed({ stops: [], warnings: ['one'] })
     await expect(blame(() => Promise.reject(failure))).rejects.toBe(failure)

@@ -169,7 +169,7 @@ describe('an engine that is late', () => {
   test('is not waited for any more when the job is cancelled', async () => {
     const cancel = new AbortController()
     const endpoint: Endpoint = { address: `tcp://${ADDRESS}:2375`, env: {}, source: 'DOCKER_HOST', exported: false }
-    const waiting = waitForEngine([endpoint], 60_000, {
+    const waiting = waitForEngine(async () => [endpoint], 60_000, {
       ...world,
       resolve: async () => [],
       signal: cancel.signal,
