@@ -1,7 +1,6 @@
 import type { KubeConfig } from '@kubernetes/client-node'
 import { connectNetwork, type Docker, engineEnv, inspectNode, networkMembers } from '../engine/docker.ts'
 import { reach, type Way } from '../engine/reach.ts'
-import { Problem } from '../lib/problem.ts'
 import type { Runner } from '../lib/run.ts'
 import type { PortMapping } from '../options.ts'
 import type { PublishedPort } from '../outputs.ts'
@@ -35,6 +34,7 @@ export async function connect(
     readonly runner: Runner
     readonly signal: AbortSignal
     readonly info: (message: string) => void
+    readonly warning: (message: string) => void
     readonly debug: (message: string) => void
     /** Called before the step's container joins the cluster's network. */
     readonly onJoin: () => void
@@ -53,7 +53,7 @@ export async function connect(
   const outside: Way = { prepare: async () => {}, routes: hosts.map(host => ({ host, port })) }
   const inside: Way = {
     prepare: () => joinNetwork(plan, world),
-    routes: [node, address].map(host => ({ host, port: API_SERVER })),
+    routes: [node, address].filter(host => host !== '').map(host => ({ host, port: API_SERVER })),
   }
   const ways = plan.ownContainer === undefined ? [outside] : [outside, inside]
   const route = await reach(ways, credentials(external), world)
@@ -79,15 +79,23 @@ const API_SERVER = 6443
 
 async function joinNetwork(
   plan: Plan,
-  world: { readonly docker: Docker; readonly info: (message: string) => void; readonly onJoin: () => void },
+  world: {
+    readonly docker: Docker
+    readonly info: (message: string) => void
+    readonly warning: (message: string) => void
+    readonly onJoin: () => void
+  },
 ): Promise<void> {
   const container = plan.ownContainer ?? ''
   const members = await world.docker.run(networkMembers(plan.network))
   if (members.stdout.split('\n').some(id => id !== '' && (id.startsWith(container) || container.startsWith(id)))) return
   world.onJoin()
   const joined = await world.docker.try(connectNetwork(plan.network, container))
-  if (joined.code !== 0)
-    throw new Problem(`this step's container cannot join the network ${plan.network}: ${joined.stderr.trim()}`)
+  if (joined.code !== 0) {
+    // The routes are tried all the same: if none gets there, the table of attempts is the error.
+    world.warning(`this step's container cannot join the network ${plan.network}: ${joined.stderr.trim()}`)
+    return
+  }
   world.info(`This step's container ${container.slice(0, 12)} joined the network ${plan.network} until the job's end`)
 }
 
