@@ -15,6 +15,11 @@ const ROOMS: readonly { readonly room: string; readonly files: readonly string[]
     {
       room: 'stories',
       files: ['pre.ts', 'post.ts', 'load.ts', 'logs.ts', 'status.ts'],
+      from: ['chapters', 'engine', 'cluster', 'images', 'builder', 'report', 'leaves', 'kind config', 'lib'],
+    },
+    {
+      room: 'chapters',
+      files: ['pre/'],
       from: ['engine', 'cluster', 'images', 'builder', 'report', 'leaves', 'kind config', 'lib'],
     },
     { room: 'report', files: ['report/'], from: ['engine', 'leaves', 'lib'] },

@@ -1,0 +1,42 @@
+/** Makes record, network and nodes, and finds the address at which the API server answers. */
+import { containerLimits } from '../cluster/capacity.ts'
+import { fixedPorts, mountedPaths, nodeImages } from '../cluster/config.ts'
+import { type Connection, connect } from '../cluster/connect.ts'
+import { limitNodes, makeNetwork, makeNodes, makeRecord } from '../cluster/create.ts'
+import { judgeSeen, probe } from '../engine/preflight.ts'
+import { ensureNodeImages } from '../images/present.ts'
+import { thisProcess } from '../lib/process.ts'
+import { saveState } from '../state.ts'
+import { logOf, type Use } from './use.ts'
+
+/** @throws Problem where the engine cannot run the nodes, kind cannot make them, or the step cannot reach them */
+export function create({ world, options, plan, reach, kind, docker, preflight }: Use): Promise<Connection> {
+  const { host, run: runner } = world
+  const wish = {
+    cluster: plan.cluster,
+    image: plan.nodeImage,
+    listenAddress: reach.listenAddress,
+    ports: fixedPorts(options),
+    mounts: mountedPaths(options.config),
+  }
+  return host.group(`Create the cluster ${plan.cluster}`, async () => {
+    // An empty volume with labels, from which all that belongs to the cluster is found.
+    await makeRecord(docker, plan)
+    const [, place] = await Promise.all([
+      makeNetwork(docker, plan, options.config?.networking?.['ipFamily']),
+      ensureNodeImages(docker, nodeImages(options, plan.nodeImage), plan.engine.architecture, host.info).then(() =>
+        probe(docker, wish),
+      ),
+    ])
+    preflight.heed(judgeSeen(place.seen))
+    if (place.listenAddress !== reach.listenAddress) {
+      host.info(`The engine does not have the address ${reach.listenAddress} itself: it publishes on all that it has`)
+    }
+    return preflight.blame(async () => {
+      await makeNodes(runner, kind.path, plan, reach.configFor(place.listenAddress), host)
+      await limitNodes(docker, plan, containerLimits(options, plan.engine))
+      const onJoin = (): void => saveState({ plan, stage: 'making', joined: true, pre: thisProcess() })
+      return connect(plan, kind.path, reach.names, options.ports, { docker, runner, onJoin, ...logOf(world) })
+    })
+  })
+}

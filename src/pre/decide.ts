@@ -1,0 +1,91 @@
+/** Reads what was asked for, finds where it will happen, and decides on everything that will be made. */
+import { randomBytes } from 'node:crypto'
+import { resolve } from 'node:path'
+import { judgeCapacity, reservationPatch } from '../cluster/capacity.ts'
+import { allowsCgroupV1, chosenImage, kindConfig } from '../cluster/config.ts'
+import { checkName } from '../cluster/create.ts'
+import { installKind, type Program } from '../cluster/install.ts'
+import { judgeConfig } from '../cluster/judge-config.ts'
+import { checkKubeconfigPath } from '../cluster/kubeconfig.ts'
+import { judgeVersions, nodeImage, refuseVersion } from '../cluster/versions.ts'
+import { dockerAt } from '../engine/docker.ts'
+import { findEngine, resolved } from '../engine/engine.ts'
+import { isLoopback } from '../engine/find.ts'
+import { findOwnContainer } from '../engine/own-container.ts'
+import { heeding, judgeEngine } from '../engine/preflight.ts'
+import { candidates, listenAddress } from '../engine/reach.ts'
+import { checkImages } from '../images/present.ts'
+import type { KindConfig } from '../kind-config.ts'
+import { Problem } from '../lib/problem.ts'
+import { readTextFile } from '../lib/text-file.ts'
+import { type Options, parse } from '../options.ts'
+import { type Engine, makePlan, nodeRoles } from '../plan.ts'
+import type { World } from '../world.ts'
+import { logOf, toolsOf, type Use } from './use.ts'
+
+/** What was asked for. @throws Problem with every option that is wrong */
+export function readOptions({ host }: World): Options {
+  const options = parse(host.given(), { readFile: readTextFile, refuseVersion })
+  maskCredentials(host, options)
+  if (options.kubeconfig === undefined) return options
+  // Later commands of the job may run in other folders.
+  const kubeconfig = resolve(options.kubeconfig)
+  checkKubeconfigPath(kubeconfig)
+  return { ...options, kubeconfig }
+}
+
+/** A mirror's user and password are for the download alone. */
+function maskCredentials(host: World['host'], options: Options): void {
+  for (const url of Object.values(options.downloadUrls)) {
+    const password = /:\/\/[^/@:]*:([^/@]+)@/.exec(url)?.[1]
+    if (password !== undefined) host.mask(password)
+  }
+}
+
+/** The engine is waited for while kind is downloaded. */
+export function findEngineGetKind(world: World, options: Options): Promise<{ engine: Engine; kind: Program }> {
+  const { host } = world
+  return host.group('Find the Docker engine, get kind', async () => {
+    const [engine, kind] = await Promise.all([
+      findEngine(options, { ...logOf(world), env: host.env }),
+      installKind({ ...toolsOf(world), version: options.kindVersion, url: options.downloadUrls.kind }),
+    ])
+    host.info(`Docker ${engine.version} at ${engine.address}, found by ${engine.source}`)
+    if (kind.folder !== undefined) host.info(`kind ${kind.version} at ${kind.path}`)
+    return { engine, kind }
+  })
+}
+
+/** Decides on everything that will be made. What cannot work is said here, before anything is made. */
+export async function decide(world: World, options: Options, engine: Engine, kind: Program): Promise<Use> {
+  const { host, now } = world
+  const docker = dockerAt(engine, world.run)
+  const preflight = heeding(host)
+  const image = nodeImage(chosenImage(options), kind.version)
+  preflight.heed(judgeVersions(image.kubernetesVersion, kind.version))
+  preflight.heed(judgeEngine(engine, image.kubernetesVersion, allowsCgroupV1(options.config)))
+  const remote = engine.hostname !== undefined
+  const loopback = !remote || engine.addresses.some(isLoopback)
+  preflight.heed(judgeConfig(options, { kubernetesVersion: image.kubernetesVersion, loopback }))
+  preflight.heed(judgeCapacity(options, nodeRoles(options).length, engine))
+
+  const given = options.host === undefined ? undefined : await resolved(options.host)
+  if (given?.addresses.length === 0) throw new Problem(`host: nothing resolves ${given.name} here`)
+  const names = candidates(engine, given)
+  const kubelet = reservationPatch(options, engine)
+  const configFor = (listenAddress: string): KindConfig =>
+    kindConfig(options, { listenAddress, names, remote, kubelet, nodeImage: image.reference })
+  const reach = { names, listenAddress: listenAddress(given?.addresses ?? engine.addresses), configFor }
+  configFor(reach.listenAddress)
+
+  const plan = makePlan(options, engine, {
+    identity: host.identity,
+    unique: randomBytes(8).toString('hex'),
+    now: now(),
+    folder: host.folder,
+    nodeImage: image.reference,
+    ownContainer: await findOwnContainer(docker),
+  })
+  await Promise.all([checkName(docker, plan), checkImages(docker, options.images)])
+  return { world, options, docker, kind, preflight, plan, reach }
+}

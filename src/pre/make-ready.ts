@@ -1,0 +1,46 @@
+/** Nodes become ready while images stream into them and kubectl is downloaded. */
+import { type NodeCapacity, readCapacity } from '../cluster/capacity.ts'
+import type { Connection } from '../cluster/connect.ts'
+import { installKubectl, type Program } from '../cluster/install.ts'
+import { deleteBootstrapToken, kubernetesVersion, waitUntilReady } from '../cluster/ready.ts'
+import { skew } from '../cluster/versions.ts'
+import { streamImages } from '../images/stream.ts'
+import { formatBytes } from '../lib/bytes.ts'
+import { logOf, toolsOf, type Use } from './use.ts'
+
+/** What is known of a cluster once it can be used. */
+export interface Ready {
+  /** The API server's own, such as v1.34.0. */
+  readonly version: string
+  /** Undefined where the job has, or wants, none of ours. */
+  readonly kubectl: Program | undefined
+  readonly capacity: readonly NodeCapacity[]
+}
+
+/** @throws Problem where the cluster is not ready in time or an image does not get into a node */
+export function makeReady({ world, options, plan, docker, preflight }: Use, connection: Connection): Promise<Ready> {
+  const { host } = world
+  const { kubeconfig } = connection
+  const title = options.wait > 0 ? 'Load images, wait until all is ready' : 'Load images'
+  return preflight.blame(() =>
+    host.group(title, async () => {
+      const version = await kubernetesVersion(kubeconfig)
+      const [kubectl] = await Promise.all([
+        installKubectl({
+          ...toolsOf(world),
+          version: options.kubectlVersion,
+          kubernetesVersion: version,
+          url: options.downloadUrls.kubectl,
+        }),
+        options.wait > 0 ? waitUntilReady(kubeconfig, plan.nodes, options.wait, logOf(world)) : undefined,
+        streamImages(docker, options.images, plan.nodes).then(bytes => {
+          if (bytes > 0) host.info(`Loaded into every node: ${options.images.join(', ')} (${formatBytes(bytes)})`)
+        }),
+        deleteBootstrapToken(kubeconfig),
+      ])
+      const skewed = kubectl === undefined ? undefined : skew(kubectl.version, version)
+      if (skewed !== undefined) host.warning(skewed)
+      return { version, kubectl, capacity: await readCapacity(kubeconfig) }
+    }),
+  )
+}

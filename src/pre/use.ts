@@ -1,0 +1,44 @@
+import type { Program } from '../cluster/install.ts'
+import type { Docker } from '../engine/docker.ts'
+import type { Heed } from '../engine/preflight.ts'
+import type { KindConfig } from '../kind-config.ts'
+import type { Options } from '../options.ts'
+import type { Plan } from '../plan.ts'
+import type { World } from '../world.ts'
+
+/** One use of the program on its way through pre: what was asked for, where it happens, and what will be made. */
+export interface Use {
+  readonly world: World
+  readonly options: Options
+  readonly docker: Docker
+  readonly kind: Program
+  readonly preflight: Heed
+  readonly plan: Plan
+  readonly reach: Reach
+}
+
+/** How the step may get to what the engine publishes. */
+export interface Reach {
+  /** The names and addresses to try. */
+  readonly names: readonly string[]
+  /** The engine's address to publish on. */
+  readonly listenAddress: string
+  readonly configFor: (listenAddress: string) => KindConfig
+}
+
+/** How the parts below a story are told of the log and of a cancel. */
+export function logOf({ host, signal }: World) {
+  return { signal, info: host.info, debug: host.debug, warning: host.warning }
+}
+
+/** Where programs are downloaded to, and for which machine. */
+export function toolsOf(world: World) {
+  return {
+    runner: world.run,
+    log: logOf(world),
+    now: world.now,
+    platform: { os: process.platform, arch: process.arch },
+    cacheFolder: world.host.env['RUNNER_TOOL_CACHE'],
+    folder: world.host.env['RUNNER_TEMP'] ?? world.host.folder,
+  }
+}
