@@ -12,7 +12,9 @@ export interface Names {
   readonly mirror: string
   readonly kubernetesVersion: string
   readonly kindVersion: string
-  readonly images: Readonly<Record<'node' | 'dind' | 'dindNewest' | 'step' | 'registry' | 'buildkit' | 'web', string>>
+  readonly images: Readonly<
+    Record<'node' | 'nodeContainerd2' | 'dind' | 'dindNewest' | 'step' | 'registry' | 'buildkit' | 'web', string>
+  >
   /** Absolute paths; a bare name where it is not on PATH. */
   readonly tools: Readonly<Record<'kind' | 'kubectl' | 'docker' | 'buildx' | 'buildkiteAgent' | 'act' | 'node', string>>
 }

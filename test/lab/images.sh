@@ -1,10 +1,12 @@
 # The images, each made anew when what it is made from has changed. The key of each is one of its labels.
 
-IMAGE_NAMES=(node dind dind-sid step web registry buildkit)
+IMAGE_NAMES=(node node-containerd2 dind dind-sid step web registry buildkit)
 
 image_ref() {
   case $1 in
     node) printf 'kindest/node:v%s\n' "$KUBERNETES" ;;
+    # its Kubernetes version is known by the tag
+    node-containerd2) printf 'kind-in-dind-lab/%s:v%s\n' "$1" "$KUBERNETES" ;;
     *) printf 'kind-in-dind-lab/%s:v1\n' "$1" ;;
   esac
 }
@@ -44,6 +46,7 @@ recipe() {
 }
 
 node_key() { key "$(recipe node control_plane_images pack kube_image)" images/cni/lab-cni "$(readlink "$LAB"/{kubernetes,pause,etcd,coredns,crictl})"; }
+node-containerd2_key() { key "$(recipe node-containerd2)" "$(node_key)" "$("$LAB/engine-newest/usr/bin/containerd" --version)"; }
 dind_key() { key "$(recipe dind)" "$GATEWAY"; }
 dind-sid_key() { key "$(recipe dind-sid)" "$(dind_key)" "$("$LAB/engine-newest/usr/sbin/dockerd" --version)"; }
 step_key() { key "$(recipe step)" "$(readlink "$LAB"/{node24,docker-buildx})"; }
@@ -164,6 +167,19 @@ node_image() {
   docker rm -fv $builder
   # shellcheck disable=SC2046
   docker rmi -f "$REF" $(cat "$WORK/control-plane")
+}
+
+# node-containerd2_image: the node image with the newest engine's containerd in it. What is not replaced is the same layer, so
+# it costs no more than these programs.
+node-containerd2_image() {
+  local builder=lab-node-containerd2-build
+  install -Dm755 -t "$WORK/root/usr/bin" "$LAB"/engine-newest/usr/bin/{containerd,containerd-shim-runc-v2,ctr}
+  install -Dm644 images/node-containerd2/containerd-config.toml "$WORK/root/etc/containerd/config.toml"
+  docker rm -fv $builder 2>/dev/null || true
+  docker create --name $builder "$(image_ref node)"
+  tar -C "$WORK/root" -c usr etc | docker cp - $builder:/
+  docker commit --change "$LABEL" $builder "$REF"
+  docker rm -fv $builder
 }
 
 # dind_image: as docker:dind behaves: an engine in a container.

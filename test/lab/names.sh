@@ -10,6 +10,7 @@ write_names() {
   "kindVersion": "$KIND",
   "images": {
     "node": "$(image_ref node)",
+    "nodeContainerd2": "$(image_ref node-containerd2)",
     "dind": "$(image_ref dind)",
     "dindNewest": "$(image_ref dind-sid)",
     "step": "$(image_ref step)",
