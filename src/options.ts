@@ -3,11 +3,21 @@
  * this list (scripts/generate.ts); `parse` turns what a host was given into one readonly object. Pure, a leaf.
  */
 import { isIP } from 'node:net'
-import type { Given } from './host/host.ts'
 import { checkKindConfig, type KindConfig, readKindConfig } from './kind-config.ts'
-import { parseDuration } from './lib/duration.ts'
+import {
+  boolean,
+  duration,
+  type Given,
+  integer,
+  list,
+  memoryQuantity,
+  quantity,
+  readGiven,
+  show,
+  text,
+  versionText,
+} from './lib/given.ts'
 import { Problem } from './lib/problem.ts'
-import { parseQuantity } from './lib/quantity.ts'
 
 export interface Option {
   readonly name: string
@@ -210,25 +220,10 @@ export interface ParseWorld {
  * @throws Problem with one line for each option that is wrong, all at once
  */
 export function parse(given: Readonly<Record<string, Given>>, world: ParseWorld): Options {
-  const problems: string[] = []
-  const attempt = <T>(name: string, read: () => T, otherwise: T): T => {
-    try {
-      return read()
-    } catch (thrown) {
-      if (!(thrown instanceof Problem)) throw thrown
-      problems.push(`${name}: ${thrown.message}`)
-      return otherwise
-    }
-  }
-  const option = <T>(name: string, read: (value: Given) => T, otherwise: T): T => {
-    const value = given[name]
-    const absent = value === undefined || value === null || (typeof value === 'string' && value.trim() === '')
-    return absent ? otherwise : attempt(name, () => read(value), otherwise)
-  }
-
-  for (const name of Object.keys(given)) {
-    if (!OPTIONS.some(known => known.name === name)) problems.push(unknownOption(name))
-  }
+  const { option, refuse, finish } = readGiven(
+    given,
+    OPTIONS.map(known => known.name),
+  )
 
   const version = option<NodeImage>('kubernetes-version', value => kubernetesVersion(value, world.refuseVersion), {
     kind: 'default',
@@ -237,12 +232,12 @@ export function parse(given: Readonly<Record<string, Given>>, world: ParseWorld)
     kind: 'default',
   })
   if (version.kind !== 'default' && image.kind !== 'default') {
-    problems.push('kubernetes-version, node-image: give one of the two; a node image fixes the Kubernetes version')
+    refuse('kubernetes-version, node-image: give one of the two; a node image fixes the Kubernetes version')
   }
   const config = option('config', value => kindConfig(value, world.readFile), undefined)
   const workers = option('workers', value => integer(value, 0, 30), 0)
   if (workers > 0 && config?.nodes?.length) {
-    problems.push('workers: the config lists nodes already; add `- role: worker` there instead')
+    refuse('workers: the config lists nodes already; add `- role: worker` there instead')
   }
 
   const options: Options = {
@@ -265,93 +260,7 @@ export function parse(given: Readonly<Record<string, Given>>, world: ParseWorld)
     keep: option('keep', boolean, false),
     downloadUrls: option('download-url', downloadUrls, {}),
   }
-  if (problems.length > 0) throw new Problem(problems.join('\n'))
-  return options
-}
-
-function unknownOption(name: string): string {
-  const near = OPTIONS.map(known => ({ name: known.name, distance: editDistance(name, known.name) }))
-    .filter(candidate => candidate.distance <= Math.min(3, name.length / 2))
-    .sort((a, b) => a.distance - b.distance)[0]
-  return near ? `${name}: no such option; ${near.name} is meant?` : `${name}: no such option`
-}
-
-/** Levenshtein's distance, for "is meant?". */
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const replaced = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
-      next.push(Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, replaced))
-    }
-    row = next
-  }
-  return row[b.length] ?? 0
-}
-
-/** A value as people see it; a user and password in a URL stay out of the log. */
-function show(value: Given): string {
-  return (JSON.stringify(value) ?? String(value)).replace(/:\/\/[^/@\s"]*@/g, '://***@')
-}
-
-function text(value: Given): string {
-  if (value === true) throw new Problem('a value is missing')
-  if (typeof value !== 'string') throw new Problem(`${show(value)} is not text`)
-  return value.trim()
-}
-
-function boolean(value: Given): boolean {
-  if (typeof value === 'boolean') return value
-  const word = typeof value === 'string' ? value.trim().toLowerCase() : ''
-  if (word === 'true') return true
-  if (word === 'false') return false
-  throw new Problem(`${show(value)} is neither true nor false`)
-}
-
-function integer(value: Given, least: number, most: number): number {
-  const number = typeof value === 'string' && /^\s*-?\d+\s*$/.test(value) ? Number(value) : value
-  if (value === true) throw new Problem('a value is missing')
-  if (typeof number !== 'number' || !Number.isInteger(number)) throw new Problem(`${show(value)} is not a whole number`)
-  if (number < least || number > most) throw new Problem(`${number} is not between ${least} and ${most}`)
-  return number
-}
-
-/** Milliseconds. Timers of Node end at 25 days, jobs before. */
-const LONGEST = 24 * 3_600_000
-
-function duration(value: Given): number {
-  const ms = value === 0 ? 0 : typeof value === 'string' ? parseDuration(value.trim()) : undefined
-  if (ms === undefined) throw new Problem(`${show(value)} is not a duration; write it with its unit, such as 90s or 5m`)
-  if (ms > LONGEST) throw new Problem(`${show(value)} is longer than a job may take; at most 24h`)
-  return ms
-}
-
-function quantity(value: Given, example: string): number {
-  const word = typeof value === 'number' ? String(value) : text(value)
-  const amount = parseQuantity(word)
-  if (amount === undefined || amount <= 0) throw new Problem(`${show(value)} is not a quantity ${example}`)
-  return amount
-}
-
-function memoryQuantity(value: Given): number {
-  const bytes = quantity(value, 'such as 4Gi or 512Mi')
-  if (bytes < 1e6)
-    throw new Problem(
-      `${show(value)} is ${bytes} bytes; write the unit, such as ${show(value).replace(/[^\d.]/g, '')}Gi`,
-    )
-  return bytes
-}
-
-/** Lines or commas; on Buildkite also arrays. Order is kept, repetitions are not. */
-function list(value: Given): string[] {
-  const items = Array.isArray(value) ? value : [value]
-  const words = items.flatMap(item => {
-    if (typeof item === 'number') return [String(item)]
-    if (typeof item !== 'string') throw new Problem(`${show(item)} is not text`)
-    return item.split(/[\n,]/)
-  })
-  return [...new Set(words.map(word => word.trim()).filter(word => word !== ''))]
+  return finish(options)
 }
 
 function clusterName(value: Given): string {
@@ -360,10 +269,6 @@ function clusterName(value: Given): string {
     throw new Problem(`${show(value)} has nothing in it that a cluster name may have: letters and digits`)
   }
   return name
-}
-
-function versionText(value: Given): string {
-  return typeof value === 'number' ? String(value) : text(value)
 }
 
 function kindVersion(value: Given): KindVersion {

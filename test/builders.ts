@@ -1,7 +1,8 @@
 /** What tests put in: each builder gives something whole and plain, and takes what matters to the test. */
 
 import { refuseVersion } from '../src/cluster/versions.ts'
-import type { Given, Identity } from '../src/host/host.ts'
+import type { Identity } from '../src/host/host.ts'
+import type { Given } from '../src/lib/given.ts'
 import { type Options, parse } from '../src/options.ts'
 import { type Engine, makePlan, type Plan } from '../src/plan.ts'
 

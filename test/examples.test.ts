@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parseAllDocuments, parse as parseYaml } from 'yaml'
-import type { Given } from '../src/host/host.ts'
+import type { Given } from '../src/lib/given.ts'
 import { parseGiven } from './builders.ts'
 
 const EXAMPLES = join(import.meta.dirname, '../examples')

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { SCHEMAS, type Schema } from '../scripts/generate.ts'
-import type { Given } from '../src/host/host.ts'
+import type { Given } from '../src/lib/given.ts'
 import { Problem } from '../src/lib/problem.ts'
 import { OPTIONS, type Options } from '../src/options.ts'
 import { parseGiven } from './builders.ts'

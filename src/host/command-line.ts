@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
+import type { Given } from '../lib/given.ts'
 import { Problem } from '../lib/problem.ts'
 import { OPTIONS } from '../options.ts'
-import type { Given } from './host.ts'
 
 export interface CommandLine {
   readonly verb: 'up' | 'down' | 'help'

@@ -1,7 +1,5 @@
-/** What a host (GitHub, Buildkite, a terminal) is to the rest of the program. A leaf: it imports nothing of ours. */
-
-/** A value as a host hands it over: GitHub and a shell give strings, Buildkite gives what the pipeline's YAML held. */
-export type Given = string | number | boolean | null | undefined | readonly Given[] | { readonly [key: string]: Given }
+/** What a host (GitHub, Buildkite, a terminal) is to the rest of the program. A leaf. */
+import type { Given } from '../lib/given.ts'
 
 /** Who is running. It goes into the labels of what is made, so that a later job can tell whose a leftover is. */
 export interface Identity {

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { readCommandLine } from '../../src/host/command-line.ts'
-import type { Given, Host } from '../../src/host/host.ts'
+import type { Host } from '../../src/host/host.ts'
 import { chooseUse, createTerminalHost } from '../../src/host/terminal.ts'
+import type { Given } from '../../src/lib/given.ts'
 import { validName } from '../../src/plan.ts'
 
 let base: string
