@@ -4,6 +4,7 @@
  * TypeScript on every Node that we support, and its file snapshots are just that: so no other runner is needed.)
  */
 import { stringify } from 'yaml'
+import { COMMANDS, type Command } from '../src/commands.ts'
 import { OPTIONS, type Option } from '../src/options.ts'
 import { OUTPUTS } from '../src/outputs.ts'
 
@@ -24,6 +25,25 @@ export function actionYaml(): string {
     ),
     outputs: Object.fromEntries(OUTPUTS.map(({ name, sentence }) => [name, { description: sentence }])),
     runs: { using: 'node24', main: 'dist/main.js', post: 'dist/post.js', 'post-if': 'always()' },
+  })
+}
+
+/** The action.yml of a sub-action: a command of the program, as a step between pre and post. */
+export function subActionYaml(name: Command['name']): string {
+  const command = COMMANDS.find(one => one.name === name)
+  if (command === undefined) throw new Error(`there is no command ${name}`)
+  return yaml({
+    name: `${NAME}: ${name}`,
+    description: command.sentence,
+    author: AUTHOR,
+    branding: { icon: 'box', color: 'blue' },
+    inputs: Object.fromEntries(
+      command.options.map(option => [
+        option.name,
+        { description: described(option), required: option.name === command.words },
+      ]),
+    ),
+    runs: { using: 'node24', main: `../dist/${name}.js` },
   })
 }
 

@@ -1,9 +1,9 @@
+import { dirname, join } from 'node:path'
 import { type Entry, openHost } from './host/open.ts'
 import { messageOf } from './lib/problem.ts'
 import { createRunner } from './lib/run.ts'
-import { performPost, performPre } from './perform.ts'
-import { post } from './post.ts'
-import { pre } from './pre.ts'
+import { perform } from './perform.ts'
+import { STORIES } from './stories.ts'
 
 /** Runs the program as one of its entries and ends the process. The only place that touches the process itself. */
 export async function main(entry: Entry): Promise<never> {
@@ -18,10 +18,10 @@ export async function main(entry: Entry): Promise<never> {
       code = 0
     } else {
       const { verb, host } = opened
-      code = await (verb === 'pre' ? performPre : performPost)({
+      code = await perform(verb, {
         host,
-        pre,
-        post,
+        stories: STORIES,
+        self: { node: process.execPath, cli: join(dirname(process.argv[1] ?? ''), 'cli.js') },
         runner: signal => createRunner({ env: process.env, signal, debug: host.debug }),
         now: Date.now,
         listen: hear => {

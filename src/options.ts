@@ -263,7 +263,8 @@ export function parse(given: Readonly<Record<string, Given>>, world: ParseWorld)
   return finish(options)
 }
 
-function clusterName(value: Given): string {
+/** A cluster's name as people give it; `validName` makes it kind's. */
+export function clusterName(value: Given): string {
   const name = typeof value === 'number' ? String(value) : text(value)
   if (!/[a-z0-9]/i.test(name)) {
     throw new Problem(`${show(value)} has nothing in it that a cluster name may have: letters and digits`)
@@ -377,7 +378,8 @@ function reference(word: string): string {
   return word
 }
 
-function images(value: Given): string[] {
+/** The option `images`, of load too. @throws Problem for what cannot be loaded */
+export function images(value: Given): string[] {
   return list(value).map(word => {
     if (/\.(tar|tgz|tar\.gz|tar\.zst)$/.test(word)) {
       throw new Problem(`${show(word)} is an archive; load it into the engine (docker load) and name the image`)

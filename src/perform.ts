@@ -1,5 +1,6 @@
 import { constants } from 'node:os'
 import type { Host } from './host/host.ts'
+import type { Verb } from './host/open.ts'
 import { tidyFolder } from './host/remembered.ts'
 import { messageOf } from './lib/problem.ts'
 import type { Runner } from './lib/run.ts'
@@ -9,11 +10,14 @@ import type { World } from './world.ts'
 /** How long a cancelled pre may take to end what it runs, in milliseconds: all is to be over within a second. */
 const GRACE = 900
 
+type Story = (world: World) => Promise<void>
+
 /** What a verb is performed with; main fills it with the process's own. */
 export interface Stage {
   readonly host: Host
-  readonly pre: (world: World) => Promise<void>
-  readonly post: (world: World) => Promise<void>
+  readonly stories: Readonly<Record<Verb, Story>>
+  /** The node that runs this and the program's own command line, for a launcher. */
+  readonly self: World['self']
   /** Makes the runner whose commands the signal ends. */
   readonly runner: (signal: AbortSignal) => Runner
   readonly now: () => number
@@ -23,6 +27,13 @@ export interface Stage {
   readonly exit: (code: number) => void
 }
 
+/** Performs a verb. @returns the exit code */
+export function perform(verb: Verb, stage: Stage): Promise<number> {
+  if (verb === 'pre') return performPre(stage)
+  if (verb === 'post') return performPost(stage)
+  return performCommand(stage, stage.stories[verb])
+}
+
 /**
  * Performs pre. What was running when it failed or was cancelled is ended; on a terminal, where nothing else would, post follows.
  *
@@ -30,6 +41,42 @@ export interface Stage {
  */
 export async function performPre(stage: Stage): Promise<number> {
   const { host } = stage
+  const cause = await tell(stage, stage.stories.pre)
+  if (cause === undefined) return 0
+
+  if (cause instanceof Error) {
+    tellFailure(host, cause)
+    await host.reportFailure('kind-in-dind could not start the cluster', messageOf(cause))
+  }
+  if (host.name === 'terminal') {
+    if ((await host.uses()).length > 0) await performPost({ ...stage, listen: () => {} })
+    else tidyFolder(host.folder)
+  }
+  return typeof cause === 'string' ? signalCode(cause) : 1
+}
+
+/**
+ * Performs a command of the job's between pre and post.
+ *
+ * @returns the exit code, as that of pre
+ */
+export async function performCommand(stage: Stage, story: Story): Promise<number> {
+  const cause = await tell(stage, story)
+  if (cause instanceof Error) {
+    tellFailure(stage.host, cause)
+    // Where there is no cluster any more, being asked for one made the job's folder again.
+    tidyFolder(stage.host.folder)
+  }
+  return cause === undefined ? 0 : typeof cause === 'string' ? signalCode(cause) : 1
+}
+
+/**
+ * Tells a story to its end, which a signal may bring about. What runs then, or after a failure, is ended.
+ *
+ * @returns what ended it early: a signal or the first error; undefined where it came to its own end
+ */
+async function tell(stage: Stage, story: Story): Promise<NodeJS.Signals | Error | undefined> {
+  const { host, now, self } = stage
   const cancel = new AbortController()
   const run = watchRunner(stage.runner(cancel.signal))
   let cause: NodeJS.Signals | Error | undefined
@@ -43,21 +90,16 @@ export async function performPre(stage: Stage): Promise<number> {
     })
   })
   try {
-    await Promise.race([stage.pre({ host, run, signal: cancel.signal, now: stage.now }), stopped])
+    await Promise.race([story({ host, run, signal: cancel.signal, now, self }), stopped])
   } catch (thrown) {
     cause ??= thrown instanceof Error ? thrown : new Error(String(thrown))
   }
-  if (cause === undefined) return 0
+  if (cause === undefined) return undefined
 
   cancel.abort()
   await Promise.race([run.settled(), delay(GRACE), stopped])
   if (typeof cause === 'string') host.info(`Cancelled (${cause}).`)
-  else await tellFailure(host, cause)
-  if (host.name === 'terminal') {
-    if ((await host.uses()).length > 0) await performPost({ ...stage, listen: () => {} })
-    else tidyFolder(host.folder)
-  }
-  return typeof cause === 'string' ? signalCode(cause) : 1
+  return cause
 }
 
 /**
@@ -80,7 +122,8 @@ export async function performPost(stage: Stage): Promise<number> {
         host.info(`${heard}: what was made is still being removed; a second signal leaves it.`)
       })
     })
-    await Promise.race([stage.post({ host, run: stage.runner(never), signal: never, now: stage.now }), crashed])
+    const { now, self, stories } = stage
+    await Promise.race([stories.post({ host, run: stage.runner(never), signal: never, now, self }), crashed])
     return 0
   } catch (thrown) {
     if (isCommand) host.error(messageOf(thrown))
@@ -92,10 +135,9 @@ export async function performPost(stage: Stage): Promise<number> {
   }
 }
 
-async function tellFailure(host: Host, failure: Error): Promise<void> {
+function tellFailure(host: Host, failure: Error): void {
   host.error(messageOf(failure))
   debugStack(host, failure)
-  await host.reportFailure('kind-in-dind could not start the cluster', messageOf(failure))
 }
 
 function debugStack(host: Host, thrown: unknown): void {

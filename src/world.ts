@@ -9,4 +9,6 @@ export interface World {
   readonly signal: AbortSignal
   /** Milliseconds since 1970. */
   readonly now: () => number
+  /** Paths of the Node that runs this and of the program's command line: later commands of the job run it by these. */
+  readonly self: { readonly node: string; readonly cli: string }
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { actionYaml, between, pluginYaml, table, withTables } from '../scripts/generate.ts'
+import { actionYaml, between, pluginYaml, subActionYaml, table, withTables } from '../scripts/generate.ts'
 import { OPTIONS } from '../src/options.ts'
 import { OUTPUTS } from '../src/outputs.ts'
 
@@ -9,6 +9,10 @@ import { OUTPUTS } from '../src/outputs.ts'
 describe('the written files are what the lists say (npm run generate)', () => {
   test('action.yml', async () => {
     await expect(actionYaml()).toMatchFileSnapshot('../action.yml')
+  })
+
+  test('load/action.yml', async () => {
+    await expect(subActionYaml('load')).toMatchFileSnapshot('../load/action.yml')
   })
 
   test('plugin.yml', async () => {

@@ -14,8 +14,19 @@ const ROOMS: readonly { readonly room: string; readonly files: readonly string[]
     { room: 'performance', files: ['perform.ts'], from: ['host', 'leaves', 'lib'] },
     {
       room: 'stories',
-      files: ['pre.ts', 'post.ts', 'load.ts', 'logs.ts', 'status.ts'],
-      from: ['chapters', 'engine', 'cluster', 'images', 'builder', 'report', 'leaves', 'kind config', 'lib'],
+      files: ['stories.ts', 'pre.ts', 'post.ts', 'load.ts', 'logs.ts', 'status.ts'],
+      from: [
+        'chapters',
+        'commands',
+        'engine',
+        'cluster',
+        'images',
+        'builder',
+        'report',
+        'leaves',
+        'kind config',
+        'lib',
+      ],
     },
     {
       room: 'chapters',
@@ -27,9 +38,10 @@ const ROOMS: readonly { readonly room: string; readonly files: readonly string[]
     { room: 'images', files: ['images/'], from: ['engine', 'leaves', 'lib'] },
     { room: 'cluster', files: ['cluster/'], from: ['engine', 'leaves', 'kind config', 'lib'] },
     { room: 'engine', files: ['engine/'], from: ['leaves', 'lib'] },
+    { room: 'commands', files: ['commands.ts'], from: ['leaves', 'lib'] },
     { room: 'leaves', files: LEAVES, from: ['kind config', 'lib'] },
     { room: 'kind config', files: ['kind-config.ts'], from: ['lib'] },
-    { room: 'host', files: ['host/'], from: ['leaves', 'lib'] },
+    { room: 'host', files: ['host/'], from: ['commands', 'leaves', 'lib'] },
     { room: 'lib', files: ['lib/'], from: [] },
   ]
 

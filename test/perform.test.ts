@@ -6,7 +6,7 @@ import type { Host } from '../src/host/host.ts'
 import { rememberedFile, rememberedUses, rememberUse } from '../src/host/remembered.ts'
 import { Problem } from '../src/lib/problem.ts'
 import { createRunner } from '../src/lib/run.ts'
-import { performPost, performPre, type Stage } from '../src/perform.ts'
+import { perform, performPost, performPre, type Stage } from '../src/perform.ts'
 import type { World } from '../src/world.ts'
 
 let folder: string
@@ -24,7 +24,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-function stage(name: Host['name'], stories: Partial<Pick<Stage, 'pre' | 'post'>>): Stage {
+function stage(name: Host['name'], stories: Partial<Stage['stories']>): Stage {
   const note = (kind: string) => (message: string) => void log.push(`${kind}: ${message}`)
   const host = {
     name,
@@ -38,9 +38,8 @@ function stage(name: Host['name'], stories: Partial<Pick<Stage, 'pre' | 'post'>>
   } as unknown as Host
   return {
     host,
-    pre: async () => {},
-    post: async () => void log.push('post runs'),
-    ...stories,
+    stories: { pre: async () => {}, post: async () => void log.push('post runs'), load: async () => {}, ...stories },
+    self: { node: '/node', cli: '/cli.js' },
     runner: signal => createRunner({ env: process.env, signal }),
     now: () => 0,
     listen: hear => {
@@ -184,4 +183,19 @@ test('post leaves no list of uses that are gone', async () => {
   rememberUse(rememberedFile(folder), 'gone')
   await performPost(stage('buildkite', {}))
   expect(rememberedUses(rememberedFile(folder))).toEqual([])
+})
+
+test('a command that fails is told, is code 1, and removes nothing', async () => {
+  const load = fails(new Problem('there is no cluster here'))
+  expect(await perform('load', stage('terminal', { load }))).toBe(1)
+  expect(withoutStacks()).toEqual(['error: there is no cluster here'])
+})
+
+test('a signal ends a command with the code that a shell tells', async () => {
+  const load = async ({ run }: World): Promise<void> => {
+    const running = run.run(['sleep', '60'])
+    send('SIGINT')
+    await running
+  }
+  expect(await perform('load', stage('github', { load }))).toBe(130)
 })

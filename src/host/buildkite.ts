@@ -5,6 +5,7 @@ import { basename, join } from 'node:path'
 import type { Given } from '../lib/given.ts'
 import { messageOf, Problem } from '../lib/problem.ts'
 import type { Runner } from '../lib/run.ts'
+import { latestUse } from './choose-use.ts'
 import { debugIsOn } from './debug.ts'
 import { exportLines, exportPathLine } from './exports.ts'
 import { privateFolder } from './folder.ts'
@@ -80,6 +81,7 @@ export function createBuildkiteHost(
       append(exportLines({ KIND_IN_DIND_FOLDER: folder }))
     },
     uses: async () => rememberedUses(remembered),
+    chosen: named => latestUse(folder, named, env),
     exportVariables: async variables => append(exportLines(variables)),
     setOutputs: async () => {
       // The exported KIND_IN_DIND_* variables are all that a later command of the job can read.

@@ -1,9 +1,5 @@
 /** Shell lines that give variables to a later command. Pure. */
-
-/** Quotes a text so that a POSIX shell takes it as one word, whatever is in it. */
-export function shellQuote(text: string): string {
-  return `'${text.replaceAll("'", String.raw`'\''`)}'`
-}
+import { shellQuote } from '../lib/shell.ts'
 
 /** @throws Error where a name is none that a shell can export: it would be run as a command. */
 export function exportLines(variables: Readonly<Record<string, string>>): string {

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import * as core from '@actions/core'
 import type { Given } from '../lib/given.ts'
 import { Problem } from '../lib/problem.ts'
+import { latestUse } from './choose-use.ts'
 import { debugIsOn } from './debug.ts'
 import { firstPrivateFolder, temporaryFolder } from './folder.ts'
 import type { Environment, Host, Identity } from './host.ts'
@@ -61,6 +62,7 @@ export function createGitHubHost(env: Record<string, string | undefined>): Host 
     },
     // Each step that uses the action has state of its own. The file holds the same, should the runner have lost it.
     uses: async () => [...new Set([...savedUses(core.getState('uses')).reverse(), ...rememberedUses(remembered)])],
+    chosen: named => latestUse(folder, named, env),
     exportVariables: async variables => {
       for (const [name, value] of Object.entries(variables)) core.exportVariable(name, value)
     },

@@ -36,6 +36,12 @@ export interface Host {
   remember(use: string): Promise<void>
   /** The uses that this post is for, the latest first. */
   uses(): Promise<readonly string[]>
+  /**
+   * The use that a later command of the job is for: the one whose cluster is named, else the latest.
+   *
+   * @throws Problem where there is none, or none of that name
+   */
+  chosen(named: string | undefined): string
 
   /** Gives variables to the later commands of the job. */
   exportVariables(variables: Readonly<Record<string, string>>): Promise<void>

@@ -1,3 +1,4 @@
+import type { Command } from '../commands.ts'
 import type { Runner } from '../lib/run.ts'
 import { createBuildkiteHost } from './buildkite.ts'
 import { readCommandLine, usage } from './command-line.ts'
@@ -6,11 +7,14 @@ import type { Environment, Host } from './host.ts'
 import { createTerminalHost } from './terminal.ts'
 
 /** How the program was started: by what runs before or after a job's commands, or from a command line. */
-export type Entry = 'pre' | 'post' | 'cli'
+export type Entry = 'pre' | 'post' | 'load' | 'cli'
 
-export type Opened =
-  | { readonly verb: 'pre' | 'post'; readonly host: Host }
-  | { readonly verb: 'help'; readonly usage: string }
+/** What the program does: each is a story. */
+export type Verb = 'pre' | 'post' | 'load'
+
+export type Opened = { readonly verb: Verb; readonly host: Host } | { readonly verb: 'help'; readonly usage: string }
+
+const VERBS: Readonly<Record<Command['name'], Verb>> = { up: 'pre', down: 'post', load: 'load' }
 
 /**
  * Finds out which host this is and makes it.
@@ -30,9 +34,9 @@ export function openHost(
   const toStderr = (line: string): void => void process.stderr.write(`${line}\n`)
   if (entry === 'cli') {
     const command = readCommandLine(argv)
-    if (command.verb === 'help') return { verb: 'help', usage: usage() }
+    if (command.verb === 'help') return { verb: 'help', usage: usage(command.given['command'] as Command['name']) }
     const host = createTerminalHost(env, command, toStderr, text => void process.stdout.write(text))
-    return { verb: command.verb === 'up' ? 'pre' : 'post', host }
+    return { verb: VERBS[command.verb], host }
   }
   switch (hostName(env)) {
     case 'github':
@@ -40,7 +44,7 @@ export function openHost(
     case 'buildkite':
       return { verb: entry, host: createBuildkiteHost(env, run, toStdout) }
     case 'terminal': {
-      const command = { verb: entry === 'pre' ? 'up' : 'down', given: {} } as const
+      const command = { verb: entry === 'pre' ? 'up' : entry === 'post' ? 'down' : entry, given: {} } as const
       return { verb: entry, host: createTerminalHost(env, command, toStderr, text => void process.stdout.write(text)) }
     }
   }

@@ -1,9 +1,6 @@
-import { existsSync, readdirSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { basename, join } from 'node:path'
-import type { Given } from '../lib/given.ts'
-import { Problem } from '../lib/problem.ts'
-import { clusterOfUse, validName } from '../plan.ts'
+import { chooseUses, latestUse, usesIn } from './choose-use.ts'
 import type { CommandLine } from './command-line.ts'
 import { debugIsOn } from './debug.ts'
 import { exportLines, exportPathLine } from './exports.ts'
@@ -25,7 +22,12 @@ export function createTerminalHost(
   print: (line: string) => void,
   write: (text: string) => void,
 ): Host {
-  const folder = firstPrivateFolder([userFolder(env, 'XDG_STATE_HOME'), () => join(temporaryFolder(), 'terminal')])
+  const folder = firstPrivateFolder([
+    // A job's: the launcher that pre puts on PATH says it.
+    env['KIND_IN_DIND_FOLDER'],
+    userFolder(env, 'XDG_STATE_HOME'),
+    () => join(temporaryFolder(), 'terminal'),
+  ])
   setToolFolders(env, folder)
   const own: string[] = []
   const owner = `${env['USER'] || `uid ${process.getuid?.() ?? 0}`}@${hostname()}`
@@ -56,9 +58,9 @@ export function createTerminalHost(
     },
     uses: async () => {
       if (command.verb === 'up') return [...own].reverse()
-      const uses = readdirSync(folder).filter(use => existsSync(join(folder, use, 'state.json')))
-      return chooseUse(uses, command.given['name'], env['KIND_IN_DIND_NAME'])
+      return chooseUses(usesIn(folder), command.given['name'], env['KIND_IN_DIND_NAME'])
     },
+    chosen: named => latestUse(folder, named, env),
     exportVariables: async variables => write(exportLines(variables)),
     setOutputs: async () => {
       // The exported variables hold them.
@@ -68,28 +70,4 @@ export function createTerminalHost(
       // The log is in front of the user.
     },
   }
-}
-
-/**
- * The cluster that `down` is for: the one that is named, else this shell's, else the only one.
- *
- * @param uses the clusters there are
- * @param named the value of --name
- * @param ofShell KIND_IN_DIND_NAME, which `up` gave to this shell
- * @throws Problem where that is none, or several
- */
-export function chooseUse(uses: readonly string[], named: Given, ofShell: string | undefined): readonly string[] {
-  const names = [...new Set(uses.map(clusterOfUse))].sort()
-  const there = names.length === 0 ? 'there is none' : `there are: ${names.join(', ')}`
-  const usesOf = (...wanted: (string | undefined)[]): string[] => uses.filter(use => wanted.includes(clusterOfUse(use)))
-  if (named === true) throw new Problem(`--name: a value is missing; ${there}`)
-  if (typeof named === 'string') {
-    const found = usesOf(named, validName(named))
-    if (found.length === 0) throw new Problem(`--name: no cluster of yours is called ${named}; ${there}`)
-    return found
-  }
-  const own = usesOf(ofShell)
-  if (own.length > 0) return own
-  if (names.length > 1) throw new Problem(`which cluster? ${there}; say kind-in-dind down --name ${names[0]}`)
-  return uses
 }

@@ -27,7 +27,7 @@ export function readGiven(given: Readonly<Record<string, Given>>, known: readonl
   return {
     option: (name, read, otherwise) => {
       const value = given[name]
-      if (value === undefined || value === null || (typeof value === 'string' && value.trim() === '')) return otherwise
+      if (isAbsent(value)) return otherwise
       try {
         return read(value)
       } catch (thrown) {
@@ -42,6 +42,11 @@ export function readGiven(given: Readonly<Record<string, Given>>, known: readonl
       return result
     },
   }
+}
+
+/** YAML's null, and an empty text as hosts hand it over for an input that is not given. */
+export function isAbsent(value: Given): boolean {
+  return value === undefined || value === null || (typeof value === 'string' && value.trim() === '')
 }
 
 function unknownOption(name: string, known: readonly string[]): string {

@@ -1,4 +1,6 @@
 /** Gives the later commands of the job what they need to reach the cluster and, where it had to be found, the engine. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { smallest } from '../cluster/capacity.ts'
 import type { Connection } from '../cluster/connect.ts'
 import { networkSubnets } from '../engine/docker.ts'
@@ -6,12 +8,15 @@ import { engineExports } from '../engine/engine.ts'
 import { aroundProxy, hasProxy } from '../engine/proxy.ts'
 import { candidates } from '../engine/reach.ts'
 import { memoryQuantity } from '../lib/quantity.ts'
+import { shellQuote } from '../lib/shell.ts'
 import { type Outputs, portsOutput, variablesOf } from '../outputs.ts'
+import type { Plan } from '../plan.ts'
+import type { World } from '../world.ts'
 import type { Ready } from './make-ready.ts'
 import type { Use } from './use.ts'
 
 export async function exportAll(
-  { world: { host }, plan, docker, kind }: Use,
+  { world: { host, self }, plan, docker, kind }: Use,
   { server, host: reached, ports }: Connection,
   { version, capacity, kubectl }: Ready,
 ): Promise<void> {
@@ -36,5 +41,20 @@ export async function exportAll(
     ...engineExports(plan.engine, host.env),
     ...aroundProxy(host.env, [...candidates(plan.engine, undefined), reached, ...plan.nodes, ...subnets, '.svc']),
   })
-  for (const folder of [kind.folder, kubectl?.folder]) if (folder !== undefined) await host.addPath(folder)
+  const folders = [writeLauncher(plan, self), kind.folder, kubectl?.folder]
+  for (const folder of folders) if (folder !== undefined) await host.addPath(folder)
+}
+
+/**
+ * Writes `kind-in-dind` for the later commands of the job, in the use's own folder, with which it goes.
+ *
+ * @returns the folder to put on PATH
+ */
+function writeLauncher({ folder }: Plan, { node, cli }: World['self']): string {
+  const bin = join(folder, 'bin')
+  mkdirSync(bin, { recursive: true })
+  const job = shellQuote(dirname(folder))
+  const script = `#!/bin/sh\nKIND_IN_DIND_FOLDER=${job} exec ${shellQuote(node)} ${shellQuote(cli)} "$@"\n`
+  writeFileSync(join(bin, 'kind-in-dind'), script, { mode: 0o700 })
+  return bin
 }

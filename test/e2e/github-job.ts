@@ -4,11 +4,15 @@ import { join } from 'node:path'
 import { parse } from 'yaml'
 import { ACTION, type Ended, type Step } from './place.ts'
 
-/** action.yml, as far as the runner reads it. */
-const action = parse(readFileSync(join(import.meta.dirname, '../../action.yml'), 'utf8')) as {
+/** An action.yml, as far as the runner reads it. */
+interface Action {
   readonly inputs: Readonly<Record<string, { readonly default?: string }>>
   readonly runs: { readonly main: string; readonly post: string }
 }
+
+const readAction = (folder: string): Action =>
+  parse(readFileSync(join(import.meta.dirname, '../..', folder, 'action.yml'), 'utf8')) as Action
+const action = readAction('.')
 
 /** The runner's folders in a container job. */
 const TEMP = '/__w/_temp'
@@ -42,6 +46,8 @@ export interface GitHubJob {
   use(inputs: Readonly<Record<string, string>>, env?: Readonly<Record<string, string>>): Promise<Use>
   /** As `use`, without waiting for its end. */
   start(inputs: Readonly<Record<string, string>>, env?: Readonly<Record<string, string>>): RunningUse
+  /** A step `uses: OWNER/kind-in-dind/load@v1`, or another sub-action. */
+  useSub(folder: 'load', inputs: Readonly<Record<string, string>>): Promise<Use>
   /** What the runner runs for that step when the job ends. */
   post(use: Use): Promise<Ended>
 }
@@ -98,21 +104,27 @@ export async function startGitHubJob(
   }
 
   /** The runner hands over every input that action.yml has: with its default, or empty. */
-  function inputVariables(inputs: Readonly<Record<string, string>>): Record<string, string> {
-    const declared = Object.entries(action.inputs).map(([name, input]) => [name, input.default ?? ''] as const)
+  function inputVariables(inputs: Readonly<Record<string, string>>, of = action): Record<string, string> {
+    const declared = Object.entries(of.inputs).map(([name, input]) => [name, input.default ?? ''] as const)
     const all = Object.entries({ ...Object.fromEntries(declared), ...inputs })
     return Object.fromEntries(all.map(([name, value]) => [`INPUT_${name.replaceAll(' ', '_').toUpperCase()}`, value]))
+  }
+
+  /** What a step said in its files holds for the later ones. */
+  function takeOver(
+    inputs: Readonly<Record<string, string>>,
+    { ended, files: [variables = '', path = '', outputs = '', state = ''] }: Awaited<ReturnType<typeof runAction>>,
+  ): Use {
+    Object.assign(env, readAssignments(variables))
+    for (const folder of path.split('\n').filter(line => line !== '')) env['PATH'] = `${folder}:${env['PATH']}`
+    return { ...ended, inputs, outputs: readAssignments(outputs), state: readAssignments(state) }
   }
 
   function start(inputs: Readonly<Record<string, string>>, own: Readonly<Record<string, string>> = {}): RunningUse {
     const key = `${++steps}`
     const running = runAction(key, action.runs.main, { ...inputVariables(inputs), ...own })
     return {
-      ended: running.then(({ ended, files: [variables = '', path = '', outputs = '', state = ''] }) => {
-        Object.assign(env, readAssignments(variables))
-        for (const folder of path.split('\n').filter(line => line !== '')) env['PATH'] = `${folder}:${env['PATH']}`
-        return { ...ended, inputs, outputs: readAssignments(outputs), state: readAssignments(state) }
-      }),
+      ended: running.then(after => takeOver(inputs, after)),
       signal: async name => {
         // By its command line; the pattern comes on stdin, so that nothing else has it on its own.
         const pids = 'grep --files-with-matches --null-data -xFf - /proc/[0-9]*/cmdline | cut -d/ -f3'
@@ -129,6 +141,11 @@ export async function startGitHubJob(
     run: (script, options = {}) => place.run(['bash', '-e', '-c', script], { user, env, onLine, ...options }),
     use: (inputs, own) => start(inputs, own).ended,
     start,
+    useSub: async (folder, inputs) => {
+      const sub = readAction(folder)
+      const program = join(folder, sub.runs.main)
+      return takeOver(inputs, await runAction(`${++steps}`, program, inputVariables(inputs, sub)))
+    },
     post: async ({ inputs, state }) => {
       const saved = Object.entries(state).map(([name, value]) => [`STATE_${name}`, value])
       const own = { ...inputVariables(inputs), ...Object.fromEntries(saved) }

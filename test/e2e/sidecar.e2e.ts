@@ -133,6 +133,29 @@ describe.each([
     expect(nodes.split(' ').sort()).toEqual([`${use.outputs['name']}-control-plane`, `${use.outputs['name']}-worker`])
   })
 
+  it('gets another image later, into all nodes by the command and into one by the sub-action', async () => {
+    await prints(`docker tag ${web} later:command && docker tag ${web} later:action && kind-in-dind load later:command`)
+    const { code, log } = await job.useSub('load', { images: 'later:action', nodes: 'worker' })
+    expect(code, log).toBe(0)
+    const run = (image: string, node: string): string => {
+      const spec = JSON.stringify({ spec: { nodeName: node } })
+      const name = `${image.replace(':', '-')}-${node.split('-').at(-1)}`
+      return `kubectl run ${name} --image=${image} --image-pull-policy=Never --overrides='${spec}'`
+    }
+    const [controlPlane, worker] = ['control-plane', 'worker'].map(role => `${use.outputs['name']}-${role}`) as [
+      string,
+      string,
+    ]
+    const pods = [run('later:command', controlPlane), run('later:command', worker), run('later:action', worker)]
+    await prints(`${pods.join('\n')}\nkubectl wait pod --all --for condition=Ready --timeout 2m`)
+    expect(await prints(`docker exec ${controlPlane} crictl images`)).not.toMatch(/later\s+action/)
+  })
+
+  it('says which nodes there are when load is told another', async () => {
+    const { code, log } = await job.run('kind-in-dind load later:command --nodes worker7')
+    expect([code, log]).toEqual([1, expect.stringContaining('nodes: there is no node "worker7"; there are ')])
+  })
+
   it('serves it by NodePort at the name docker', async () => {
     expect(job.env[`KIND_IN_DIND_PORT_${NODE_PORT}`]).toMatch(/^docker:\d+$/)
     expect(
@@ -165,6 +188,11 @@ describe.each([
     it('leaves the engine with exactly the containers, networks and volumes that it had', async () => {
       expect(post.code, post.log).toBe(0)
       expect(await listing(place.docker), post.log).toEqual(before)
+    })
+
+    it('says to a later load that there is no cluster', async () => {
+      const { code, log } = await job.useSub('load', { images: 'later:command' })
+      expect([code, log]).toEqual([1, expect.stringContaining('there is no cluster here')])
     })
 
     it('leaves none of its files', async () => {

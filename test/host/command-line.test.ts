@@ -19,6 +19,8 @@ test.each([
   ['up --keep=false', { keep: 'false' }],
   ['down', {}],
   ['down --name x', { name: 'x' }],
+  ['load a:1 b:2', { images: ['a:1', 'b:2'] }],
+  ['load --images a:1 b:2 --nodes worker --name x', { images: ['a:1', 'b:2'], nodes: ['worker'], name: 'x' }],
 ])('%s', (line, expected) => {
   expect(given(line)).toEqual(expected)
 })
@@ -38,9 +40,9 @@ test.each([
   ['up --workers', 'workers: a value is missing'],
   ['up --workers --keep', 'workers: "--keep" is not a whole number'],
   ['up app:ci', '"app:ci" belongs to no flag'],
-  ['start', 'kind-in-dind: there is no command "start"; there are up and down'],
-  ['--workers 1', 'a command is missing; there are up and down'],
-  ['down --workers 1', '--workers means nothing to down'],
+  ['start', 'kind-in-dind: there is no command "start"; there are up, down and load'],
+  ['--workers 1', 'a command is missing; there are up, down and load'],
+  ['down --workers 1', '--workers means nothing to down; it takes --name only'],
 ])('%s is refused', (line, message) => {
   expect(refused(line)).toThrow(message)
 })
@@ -51,7 +53,15 @@ test.each(['--help', '-h', 'help', 'up --help', 'up --worker 1 --help'])('%s sho
 
 test('the help has every option with its sentence', () => {
   for (const option of OPTIONS) {
-    expect(usage()).toContain(`--${option.name}`)
-    expect(usage()).toContain(option.sentence)
+    expect(usage(undefined)).toContain(`--${option.name}`)
+    expect(usage(undefined)).toContain(option.sentence)
   }
+})
+
+test('the help of one command has that command’s options alone', () => {
+  const { verb, given } = readCommandLine(['load', '--help'])
+  expect([verb, given]).toEqual(['help', { command: 'load' }])
+  expect(usage('load')).toContain('kind-in-dind load IMAGE...')
+  expect(usage('load')).toContain('--nodes LIST (may be repeated)')
+  expect(usage('load')).not.toContain('--workers')
 })

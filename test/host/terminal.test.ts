@@ -2,9 +2,10 @@ import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { chooseUses } from '../../src/host/choose-use.ts'
 import { readCommandLine } from '../../src/host/command-line.ts'
 import type { Host } from '../../src/host/host.ts'
-import { chooseUse, createTerminalHost } from '../../src/host/terminal.ts'
+import { createTerminalHost } from '../../src/host/terminal.ts'
 import type { Given } from '../../src/lib/given.ts'
 import { validName } from '../../src/plan.ts'
 
@@ -64,20 +65,18 @@ test('down takes the only cluster there is, and asks which where there are sever
   await up('one')
   expect(await open('down').uses()).toEqual(['one'])
   await up('two')
-  await expect(open('down').uses()).rejects.toThrow(
-    /^which cluster\? there are: one, two; say kind-in-dind down --name one$/,
-  )
+  await expect(open('down').uses()).rejects.toThrow(/^which cluster\? there are: one, two; say which with --name one$/)
 })
 
 test.each<[string, Given, string | undefined, readonly string[]]>([
   ["this shell's comes before the others", undefined, 'one', ['one']],
   ['a name comes before this shell', 'two', 'one', ['two']],
 ])('down: %s', (_, named, ofShell, chosen) => {
-  expect(chooseUse(['two', 'one'], named, ofShell)).toEqual(chosen)
+  expect(chooseUses(['two', 'one'], named, ofShell)).toEqual(chosen)
 })
 
 test("down takes the only one where this shell's is gone", () => {
-  expect(chooseUse(['two'], undefined, 'one')).toEqual(['two'])
+  expect(chooseUses(['two'], undefined, 'one')).toEqual(['two'])
 })
 
 test('down takes what --name names, also as it was given to up', async () => {

@@ -1,0 +1,93 @@
+/** The commands of `kind-in-dind`, each with its options; `load` is a sub-action too. Pure. */
+import { type Given, isAbsent, list, readGiven, show } from './lib/given.ts'
+import { Problem } from './lib/problem.ts'
+import { clusterName, images, OPTIONS, type Option } from './options.ts'
+
+export interface Command {
+  readonly name: 'up' | 'down' | 'load'
+  /** What stands after the name, for the help. */
+  readonly synopsis: string
+  readonly sentence: string
+  readonly options: readonly Option[]
+  /** The option that words without a flag belong to. */
+  readonly words?: string
+}
+
+const NAME: Option = {
+  name: 'name',
+  schema: 'name',
+  default: "the job's latest",
+  sentence: 'The cluster, where the job has several.',
+}
+
+export const COMMANDS: readonly Command[] = [
+  {
+    name: 'up',
+    synopsis: '[--OPTION VALUE]...',
+    sentence:
+      'Start a cluster. Its variables go to stdout, the log to stderr: exports="$(kind-in-dind up)" && eval "$exports"',
+    options: OPTIONS,
+  },
+  {
+    name: 'down',
+    synopsis: '[--name NAME]',
+    sentence: "Remove it: the one named, else this shell's, else the only one.",
+    options: [NAME],
+  },
+  {
+    name: 'load',
+    synopsis: 'IMAGE... [--nodes NODE]... [--name NAME]',
+    sentence: "Load images into a running cluster's nodes.",
+    options: [
+      { name: 'images', schema: 'list', default: '', sentence: 'What to load, as the option `images` of up takes it.' },
+      { name: 'nodes', schema: 'list', default: 'all', sentence: 'The nodes to load into.' },
+      NAME,
+    ],
+    words: 'images',
+  },
+]
+
+export interface LoadOptions {
+  readonly images: readonly string[]
+  /** Empty for all. */
+  readonly nodes: readonly string[]
+  readonly name: string | undefined
+}
+
+/**
+ * Parses what the command or sub-action `load` was given.
+ *
+ * @throws Problem with one line for each option that is wrong
+ */
+export function parseLoad(given: Readonly<Record<string, Given>>): LoadOptions {
+  const { option, refuse, finish } = readGiven(given, optionsOf('load'))
+  const options = {
+    images: option('images', someImages, []),
+    nodes: option('nodes', list, []),
+    name: option('name', clusterName, undefined),
+  }
+  if (isAbsent(given['images'])) refuse(`images: ${NONE}`)
+  return finish(options)
+}
+
+const NONE = 'none is named; say which, such as app:ci'
+
+function someImages(value: Given): string[] {
+  const some = images(value)
+  if (some.length === 0) throw new Problem(NONE)
+  return some
+}
+
+/** The nodes that were asked for, as kind names them, or by what stands after the cluster's name: `worker2`. */
+export function chooseNodes(wanted: readonly string[], nodes: readonly string[], cluster: string): readonly string[] {
+  if (wanted.length === 0) return nodes
+  return wanted.map(word => {
+    const found = nodes.find(node => node === word || node === `${cluster}-${word}`)
+    if (found === undefined) throw new Problem(`nodes: there is no node ${show(word)}; there are ${nodes.join(', ')}`)
+    return found
+  })
+}
+
+function optionsOf(name: Command['name']): string[] {
+  return COMMANDS.filter(command => command.name === name).flatMap(command => command.options.map(one => one.name))
+}

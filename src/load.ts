@@ -1,0 +1,30 @@
+/** The command and sub-action `load`: images for a cluster that is up, later in the job. */
+import { chooseNodes, parseLoad } from './commands.ts'
+import { dockerAt } from './engine/docker.ts'
+import { checkImages } from './images/present.ts'
+import { streamImages } from './images/stream.ts'
+import { formatBytes } from './lib/bytes.ts'
+import { Problem } from './lib/problem.ts'
+import { loadState } from './state.ts'
+import type { World } from './world.ts'
+
+/** Loads images into the nodes of the job's cluster: the same engine, no options repeated. */
+export async function load({ host, run }: World): Promise<void> {
+  const options = parseLoad(host.given())
+  const state = loadState(`${host.folder}/${host.chosen(options.name)}`)
+  if (state?.stage !== 'ready') {
+    throw new Problem(`the cluster ${state?.plan.cluster ?? ''} is not up: its start ${said(state?.stage)}`)
+  }
+  const { plan } = state
+  const nodes = chooseNodes(options.nodes, plan.nodes, plan.cluster)
+  const docker = dockerAt(plan.engine, run)
+  await host.group(`Load images into ${plan.cluster}`, async () => {
+    await checkImages(docker, options.images)
+    const bytes = await streamImages(docker, options.images, nodes)
+    host.info(`Loaded into ${nodes.join(', ')}: ${options.images.join(', ')} (${formatBytes(bytes)})`)
+  })
+}
+
+function said(stage: string | undefined): string {
+  return stage === 'making' ? 'is under way' : stage === 'cancelled' ? 'was cancelled' : 'failed'
+}

@@ -1,0 +1,6 @@
+import { load } from './load.ts'
+import { post } from './post.ts'
+import { pre } from './pre.ts'
+
+/** What the program does, by verb. */
+export const STORIES = { pre, post, load }
