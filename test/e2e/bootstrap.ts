@@ -1,6 +1,16 @@
 /** `buildkite-agent bootstrap`: runs a job on this machine as the agent does, in folders of its own to look at. */
 import { spawn } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createRunner } from '../../src/lib/run.ts'
@@ -14,8 +24,11 @@ export const PLUGIN = './plugin'
 /** What every job finds on PATH; neither kind nor kubectl, whatever the machine has. */
 const PROGRAMS = ['bash', 'sh', 'env', 'cat', 'curl', 'dirname', 'git', 'mktemp', 'rm']
 
+/** The checkouts of the agent. */
+const CHECKOUTS = ['with-hook', 'without-hook']
+
 /** The folders in which a job must leave nothing. */
-const WATCHED = ['home', 'tmp', 'builds', 'plugins', 'with-hook', 'without-hook']
+const WATCHED = ['home', 'tmp', 'builds', 'plugins', ...CHECKOUTS]
 
 export interface Job {
   /** Tells this job from others, in its cluster's name too. */
@@ -51,6 +64,13 @@ export interface BuildkiteAgent {
    * @param file a path in the repository
    */
   pipeline(file: string): Promise<readonly Step[]>
+  /**
+   * Makes a further plugin part of the repositories.
+   *
+   * @param hooks bash, by the hook's name
+   * @returns the plugin as a step names it
+   */
+  addPlugin(name: string, hooks: Readonly<Record<string, string>>): string
   /** What jobs left in the folders of the agent, of the checkouts, of temporary files and of the user. */
   files(): readonly string[]
   remove(): void
@@ -70,6 +90,7 @@ export interface Step {
  * @param given.engine the engine's address as DOCKER_HOST names it
  * @param given.endpoint Buildkite's API
  * @param given.programs more programs for jobs, by name, each a path or a name to look up on PATH
+ * @param given.dockerPlugins plugins of the docker CLI, by name, likewise
  * @param given.variables of every job
  */
 export function createBuildkiteAgent(given: {
@@ -77,6 +98,7 @@ export function createBuildkiteAgent(given: {
   readonly engine: string
   readonly endpoint: string
   readonly programs: Readonly<Record<string, string>>
+  readonly dockerPlugins: Readonly<Record<string, string>>
   readonly variables: Readonly<Record<string, string>>
 }): BuildkiteAgent {
   const folder = mkdtempSync(join(tmpdir(), 'buildkite-'))
@@ -87,7 +109,7 @@ export function createBuildkiteAgent(given: {
   if (!existsSync(join(ROOT, 'dist/main.js'))) throw new Error('there is no dist/ to run: npm run build makes it')
   const copy = (from: string, ...to: string[]): void =>
     cpSync(join(ROOT, from), join(folder, ...to), { recursive: true })
-  for (const checkout of ['with-hook', 'without-hook']) {
+  for (const checkout of CHECKOUTS) {
     for (const part of ['hooks', 'dist', 'plugin.yml']) copy(part, checkout, PLUGIN, part)
     copy('examples', checkout, 'examples')
   }
@@ -95,6 +117,11 @@ export function createBuildkiteAgent(given: {
   const programs = { ...Object.fromEntries(PROGRAMS.map(name => [name, name])), ...given.programs }
   for (const [name, program] of Object.entries({ ...programs, 'buildkite-agent': given.agent })) {
     symlinkSync(lookUp(program), join(folder, 'bin', name))
+  }
+  const dockerPlugins = join(folder, 'home/.docker/cli-plugins')
+  mkdirSync(dockerPlugins, { recursive: true })
+  for (const [name, program] of Object.entries(given.dockerPlugins)) {
+    symlinkSync(lookUp(program), join(dockerPlugins, `docker-${name}`))
   }
 
   const env = {
@@ -163,6 +190,17 @@ export function createBuildkiteAgent(given: {
       const upload = ['buildkite-agent', 'pipeline', 'upload', '--dry-run', file] as const
       const { stdout } = await createRunner({ env }).run(upload, { cwd: inFolder('with-hook') })
       return (JSON.parse(stdout) as { readonly steps: readonly Step[] }).steps
+    },
+    addPlugin: (name, hooks) => {
+      for (const checkout of CHECKOUTS) {
+        mkdirSync(join(folder, checkout, name, 'hooks'), { recursive: true })
+        for (const [hook, script] of Object.entries(hooks)) {
+          writeFileSync(join(folder, checkout, name, 'hooks', hook), `#!/bin/bash\nset -euo pipefail\n${script}\n`, {
+            mode: 0o755,
+          })
+        }
+      }
+      return `./${name}`
     },
     files: () =>
       WATCHED.flatMap(name =>

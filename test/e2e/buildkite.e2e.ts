@@ -1,10 +1,8 @@
 /** The plugin as the real `buildkite-agent bootstrap` runs it, on the lab's engine; Buildkite's API is played. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type BuildkiteApi, startBuildkiteApi } from '../buildkite-api.ts'
-import { kindPath, kubectlPath, type ReleasePage, startReleasePage } from '../release-page.ts'
+import type { BuildkiteApi } from '../buildkite-api.ts'
 import {
   type BuildkiteAgent,
-  createBuildkiteAgent,
   type Job,
   type JobRun,
   PLUGIN,
@@ -12,6 +10,7 @@ import {
   type RunningJob,
   type Step,
 } from './bootstrap.ts'
+import { type Buildkite, startBuildkite } from './buildkite.ts'
 import { type EngineEvent, type Watch, watchEngine } from './events.ts'
 import { docker, listing, names } from './lab.ts'
 
@@ -21,44 +20,24 @@ const PAGE = 'Served by a pod.'
 /** In milliseconds. */
 const SECOND = 1000
 
+let buildkite: Buildkite
 let api: BuildkiteApi
-let page: ReleasePage
 let agent: BuildkiteAgent
+let plugin: Buildkite['plugin']
 let endToEnd: Step
 let matrix: Step
 
 beforeAll(async () => {
-  api = await startBuildkiteApi()
-  page = await startReleasePage({
-    files: {
-      [kindPath(names.kindVersion)]: { file: names.tools.kind },
-      [kubectlPath(names.kubernetesVersion)]: { file: names.tools.kubectl },
-    },
-  })
-  agent = createBuildkiteAgent({
-    agent: names.tools.buildkiteAgent,
-    engine: names.engine,
-    endpoint: api.endpoint,
-    programs: { docker: names.tools.docker, node: names.tools.node },
-    variables: { BASE_IMAGE: names.images.web },
-  })
+  buildkite = await startBuildkite({ variables: { BASE_IMAGE: names.images.web } })
+  ;({ api, agent, plugin } = buildkite)
   const steps = await agent.pipeline('examples/buildkite/pipeline.yml')
   ;[endToEnd, matrix] = steps as [Step, Step]
 })
 
 afterAll(async () => {
-  agent?.remove()
-  await page?.close()
-  await api?.close()
+  await buildkite?.remove()
   await docker('image', 'rm', '--force', IMAGE)
 })
-
-/** The plugin vendored, with a configuration of options that only the lab needs beside those given. */
-function plugin(options: Readonly<Record<string, unknown>>): unknown {
-  const { kind, kubectl } = page.templates
-  const lab = { 'node-image': names.images.node, 'download-url': [`kind=${kind}`, `kubectl=${kubectl}`] }
-  return { [PLUGIN]: { ...lab, ...options } }
-}
 
 /** The configuration that a step of the example gives the plugin. */
 function configuration(step: Step): Readonly<Record<string, unknown>> {

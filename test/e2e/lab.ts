@@ -16,7 +16,9 @@ export interface Names {
     Record<'node' | 'nodeContainerd2' | 'dind' | 'dindNewest' | 'step' | 'registry' | 'buildkit' | 'web', string>
   >
   /** Absolute paths; a bare name where it is not on PATH. */
-  readonly tools: Readonly<Record<'kind' | 'kubectl' | 'docker' | 'buildx' | 'buildkiteAgent' | 'act' | 'node', string>>
+  readonly tools: Readonly<
+    Record<'kind' | 'kubectl' | 'docker' | 'buildx' | 'compose' | 'buildkiteAgent' | 'act' | 'node', string>
+  >
 }
 
 /** What this lab has: see test/lab/README.md. */

@@ -76,6 +76,8 @@ go_tools() {
   one crictl sigs.k8s.io/cri-tools "$CRICTL" sigs.k8s.io/cri-tools/cmd/crictl
   one docker-buildx github.com/docker/buildx "$BUILDX" github.com/docker/buildx/cmd/buildx \
     "-X github.com/docker/buildx/version.Version=$BUILDX"
+  one docker-compose github.com/docker/compose/v2 "$COMPOSE" github.com/docker/compose/v2/cmd \
+    "-X github.com/docker/compose/v2/internal.Version=$COMPOSE"
   one buildkite-agent github.com/buildkite/agent/v3 "$BUILDKITE_AGENT" github.com/buildkite/agent/v3
   one buildkitd github.com/moby/buildkit "$BUILDKIT" github.com/moby/buildkit/cmd/buildkitd \
     "-X github.com/moby/buildkit/version.Version=$BUILDKIT"

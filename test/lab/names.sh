@@ -23,6 +23,7 @@ write_names() {
     "kubectl": "$LAB/kubernetes/kubectl",
     "docker": "$LAB/engine/usr/bin/docker",
     "buildx": "$LAB/docker-buildx/docker-buildx",
+    "compose": "$LAB/docker-compose/docker-compose",
     "buildkiteAgent": "$LAB/buildkite-agent/buildkite-agent",
     "act": "$LAB/act/act",
     "node": "$LAB/node24/bin/node"

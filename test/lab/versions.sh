@@ -5,6 +5,7 @@ COREDNS=v1.12.1
 CRICTL=v1.34.0
 KIND=v0.33.0
 BUILDX=v0.29.1
+COMPOSE=v2.38.2 # newer ones want a newer Go than Debian's
 BUILDKIT=v0.24.0
 BUILDKITE_AGENT=v3.62.0 # newer ones need a module that was not to be had when this was written
 ACT=0.2.89
