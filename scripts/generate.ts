@@ -73,6 +73,7 @@ export const SCHEMAS: Readonly<Record<Option['schema'], Schema>> = {
   string: { type: 'string' },
   name: { type: ['string', 'number'] },
   boolean: { type: ['boolean', 'string'] },
+  'boolean or port': { type: ['boolean', 'integer', 'string'] },
   integer: { type: ['integer', 'string'] },
   duration: { type: ['string', 'integer'] },
   list: { type: ['string', 'number', 'array'], items: { type: ['string', 'number'] } },

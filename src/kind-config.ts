@@ -8,6 +8,7 @@ export interface KindConfig {
   readonly name?: string
   readonly nodes?: readonly KindNode[]
   readonly networking?: Readonly<Record<string, unknown>>
+  readonly containerdConfigPatches?: readonly string[]
   readonly kubeadmConfigPatches?: readonly string[]
   readonly kubeadmConfigPatchesJSON6902?: readonly unknown[]
 }

@@ -22,7 +22,16 @@ import { Problem } from './lib/problem.ts'
 export interface Option {
   readonly name: string
   /** The JSON schema of the values that plugin.yml accepts. */
-  readonly schema: 'string' | 'name' | 'boolean' | 'integer' | 'duration' | 'list' | 'version' | 'config'
+  readonly schema:
+    | 'string'
+    | 'name'
+    | 'boolean'
+    | 'boolean or port'
+    | 'integer'
+    | 'duration'
+    | 'list'
+    | 'version'
+    | 'config'
   /** As shown to people; what an absent option means. */
   readonly default: string
   readonly sentence: string
@@ -92,6 +101,12 @@ export const OPTIONS: readonly Option[] = [
     sentence: 'Image references that the engine has, to be in every node before the job goes on.',
   },
   {
+    name: 'registry',
+    schema: 'boolean or port',
+    default: 'false',
+    sentence: 'A registry for the job: `true`, or the port of the engine that it is to have.',
+  },
+  {
     name: 'kubectl-version',
     schema: 'version',
     default: "the cluster's, if none is on PATH",
@@ -159,6 +174,12 @@ export interface PortMapping {
   readonly protocol: 'TCP' | 'UDP' | 'SCTP'
 }
 
+/** A registry for the job. */
+export interface RegistryWish {
+  /** Its port on the engine; undefined lets this program pick. */
+  readonly port: number | undefined
+}
+
 export type KindVersion =
   | { readonly kind: 'pinned' }
   | { readonly kind: 'latest' }
@@ -189,6 +210,7 @@ export interface Options {
   readonly memory: number | undefined
   readonly ports: readonly PortMapping[]
   readonly images: readonly string[]
+  readonly registry: RegistryWish | undefined
   readonly kubectlVersion: KubectlVersion
   /** Milliseconds; 0 does not wait. */
   readonly wait: number
@@ -250,6 +272,7 @@ export function parse(given: Readonly<Record<string, Given>>, world: ParseWorld)
     memory: option('memory', memoryQuantity, undefined),
     ports: option('ports', ports, []),
     images: option('images', images, []),
+    registry: option('registry', registry, undefined),
     kubectlVersion: option('kubectl-version', kubectlVersion, { kind: 'cluster' }),
     wait: option('wait', duration, 300_000),
     dockerHost: option('docker-host', dockerHost, undefined),
@@ -259,6 +282,12 @@ export function parse(given: Readonly<Record<string, Given>>, world: ParseWorld)
     kubeconfig: option('kubeconfig', text, undefined),
     keep: option('keep', boolean, false),
     downloadUrls: option('download-url', downloadUrls, {}),
+  }
+  const registryPort = options.registry?.port
+  if (
+    options.ports.some(({ outer, protocol }) => protocol === 'TCP' && outer !== undefined && outer === registryPort)
+  ) {
+    refuse(`registry, ports: both ask for the engine's port ${registryPort}`)
   }
   return finish(options)
 }
@@ -391,6 +420,16 @@ export function images(value: Given): string[] {
     }
     return reference(word)
   })
+}
+
+function registry(value: Given): RegistryWish | undefined {
+  const isPort = typeof value === 'number' || (typeof value === 'string' && /^\s*\d+\s*$/.test(value))
+  if (isPort) return { port: integer(value, 1, 65535) }
+  try {
+    return boolean(value) ? { port: undefined } : undefined
+  } catch {
+    throw new Problem(`${show(value)} is neither true nor false, nor a port such as 5001`)
+  }
 }
 
 function downloadUrls(value: Given): Partial<Record<DownloadName, string>> {

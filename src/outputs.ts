@@ -13,6 +13,16 @@ export const OUTPUTS = [
   { name: 'host', sentence: 'Name or address by which the job reaches what the engine publishes.' },
   { name: 'ports', sentence: 'JSON: each published NodePort with the `host:port` that reaches it.' },
   { name: 'network', sentence: "The cluster's Docker network." },
+  {
+    name: 'registry',
+    sentence: 'Address of the registry for docker push and docker pull, which the engine does: `localhost:25001`.',
+  },
+  {
+    name: 'registry-host',
+    sentence:
+      "Address of the registry for the job's other tools, which push by themselves (over plain HTTP): `docker:25001`.",
+  },
+  { name: 'registry-internal', sentence: "Address of the registry for containers on the cluster's network." },
   { name: 'node-image', sentence: 'The node image.' },
   { name: 'kubernetes-version', sentence: "The cluster's Kubernetes version." },
   { name: 'cpus', sentence: 'CPUs that each node offers to pods (allocatable; of the smallest node).' },
@@ -52,6 +62,6 @@ export function portName({ node, protocol }: PublishedPort): string {
 }
 
 /** `docker:32801`; an IPv6 address in brackets. */
-export function portAddress({ host, outer }: PublishedPort): string {
+export function portAddress({ host, outer }: Pick<PublishedPort, 'host' | 'outer'>): string {
   return host.includes(':') ? `[${host}]:${outer}` : `${host}:${outer}`
 }

@@ -61,6 +61,8 @@ export interface Plan {
   readonly labels: Readonly<Record<string, string>>
   /** The node containers, the first control plane first. */
   readonly nodes: readonly string[]
+  /** The registry's container, which is also its name on the network; undefined where none was asked for. */
+  readonly registry: string | undefined
   readonly nodeImage: string
   /** This use's folder, mode 0700; it has the use's name. All paths below are in it unless the user said otherwise. */
   readonly folder: string
@@ -147,6 +149,7 @@ export function makePlan(
       [LABEL.expiry]: String(expiry),
     },
     nodes: nodeNames(cluster, nodeRoles(options)),
+    registry: options.registry === undefined ? undefined : `${cluster}-registry`,
     nodeImage: facts.nodeImage,
     folder,
     kubeconfig: options.kubeconfig ?? `${folder}/kubeconfig`,

@@ -106,6 +106,11 @@ const GOOD: readonly (readonly [option: string, given: Given, parsed: Partial<Op
   ['images', 'app:ci', { images: ['app:ci'] }],
   ['images', 'app:ci, web\n\n registry.example/db:1 \napp:ci', { images: ['app:ci', 'web', 'registry.example/db:1'] }],
   ['images', ['app:ci', 'web,db'], { images: ['app:ci', 'web', 'db'] }],
+  ['registry', true, { registry: { port: undefined } }],
+  ['registry', ' True ', { registry: { port: undefined } }],
+  ['registry', 'false', { registry: undefined }],
+  ['registry', 5001, { registry: { port: 5001 } }],
+  ['registry', '5001', { registry: { port: 5001 } }],
   ['kubectl-version', 'v1.34.1', { kubectlVersion: { kind: 'release', version: 'v1.34.1' } }],
   ['kubectl-version', '1.34.1', { kubectlVersion: { kind: 'release', version: 'v1.34.1' } }],
   ['kubectl-version', 'skip', { kubectlVersion: { kind: 'skip' } }],
@@ -240,6 +245,11 @@ describe('what is wrong is refused in one sentence that names the option', () =>
     ['ports: "docker:80:30080" is neither a port nor [address:]outer:node[/protocol]', { ports: 'docker:80:30080' }],
     ['ports: "30080/icmp" has the protocol icmp; there are tcp, udp and sctp', { ports: '30080/icmp' }],
     ['ports: 30080 is there twice', { ports: '8080:30080,8081:30080' }],
+    // The registry.
+    ['registry: "yes" is neither true nor false, nor a port such as 5001', { registry: 'yes' }],
+    ['registry: 0 is not between 1 and 65535', { registry: 0 }],
+    ['registry: 65536 is not between 1 and 65535', { registry: '65536' }],
+    ["registry, ports: both ask for the engine's port 5001", { registry: 5001, ports: '30080, 5001:30081' }],
     // Engines.
     [
       'docker-host: "docker:2375" is not an engine\'s address such as tcp://docker:2376 or unix:///var/run/docker.sock',

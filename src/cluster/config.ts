@@ -18,6 +18,8 @@ export interface Place {
   readonly remote: boolean
   /** The image of nodes that the config gives none. */
   readonly nodeImage: string
+  /** True where containerd has to be told of /etc/containerd/certs.d, see `needsCertsFolder`. */
+  readonly certsFolder: boolean
   /** A KubeletConfiguration patch of ours; undefined where there is none. */
   readonly kubelet: string | undefined
 }
@@ -48,11 +50,26 @@ export function kindConfig(options: Pick<Options, 'config' | 'workers' | 'ports'
       ...(given.kubeadmConfigPatches ?? []),
       ...(place.kubelet === undefined ? [] : [place.kubelet]),
     ],
+    ...(place.certsFolder ? { containerdConfigPatches: [...(given.containerdConfigPatches ?? []), CERTS_FOLDER] } : {}),
     kubeadmConfigPatchesJSON6902: [
       ...((given['kubeadmConfigPatchesJSON6902'] as readonly unknown[] | undefined) ?? []),
       ...KUBEADM_VERSIONS.map(version => certificateNames(version, networking.apiServerAddress, place.names)),
     ],
   }
+}
+
+/** Where nodes have a folder for each registry: https://github.com/containerd/containerd/blob/main/docs/hosts.md. */
+const CERTS_FOLDER = '[plugins."io.containerd.grpc.v1.cri".registry]\n  config_path = "/etc/containerd/certs.d"\n'
+
+/**
+ * Whether the nodes' containerd has yet to be told where the folders of registries are. Node images of kind v0.27 and later
+ * tell it by themselves (https://kind.sigs.k8s.io/docs/user/local-registry/); with Kubernetes 1.33 and later there are no
+ * older ones. Others are told once more, which costs a restart of containerd.
+ *
+ * @param kubernetesVersion such as v1.34.0; undefined where nothing tells it before creation
+ */
+export function needsCertsFolder(kubernetesVersion: string | undefined): boolean {
+  return Number(/^v1\.(\d+)/.exec(kubernetesVersion ?? '')?.[1] ?? 0) < 33
 }
 
 /**

@@ -15,6 +15,8 @@ export interface Connection {
   /** The name or address that got there; it reaches the published ports too. */
   readonly host: string
   readonly ports: readonly PublishedPort[]
+  /** True where the step's container is on the cluster's network and reaches containers there, not what the engine publishes. */
+  readonly inside: boolean
 }
 
 /**
@@ -67,6 +69,7 @@ export async function connect(
     kubeconfig,
     server,
     host: route.host,
+    inside: isInside,
     ports: ports.flatMap(({ node, protocol }) => {
       const outer = isInside ? node : published.get(`${node}/${protocol.toLowerCase()}`)
       return outer === undefined ? [] : [{ node, protocol, host: route.host, outer }]

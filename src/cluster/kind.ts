@@ -30,7 +30,14 @@ export const getKubeconfig = (program: string, plan: Plan, internal: boolean): A
 
 /** The variables that bind kind to Docker and to the cluster's own network. */
 export const kindEnv = (plan: Plan): Readonly<Record<string, string | undefined>> => ({
+  ...registryAroundProxy(plan),
   KIND_EXPERIMENTAL_PROVIDER: 'docker',
   KIND_EXPERIMENTAL_DOCKER_NETWORK: plan.network,
   KUBECONFIG: undefined,
 })
+
+/** kind hands NO_PROXY on to the nodes, with their own names and networks in it; the registry's name is not among those. */
+function registryAroundProxy({ engine, registry }: Plan): Record<string, string> {
+  if (registry === undefined) return {}
+  return Object.fromEntries(Object.entries(engine.aroundProxy).map(([name, value]) => [name, `${value},${registry}`]))
+}

@@ -5,14 +5,19 @@ import type { Plan } from '../plan.ts'
 /** How long to leave the engine alone before a name is tried again, in milliseconds. */
 const PAUSE = 100
 
-/** The names of the containers that kind makes; several control planes get a load balancer in front of them. */
-export function plannedContainers({ cluster, nodes }: Pick<Plan, 'cluster' | 'nodes'>): readonly string[] {
+/** The names of the cluster's containers: kind puts a load balancer in front of several control planes, and there may be a registry. */
+export function plannedContainers({
+  cluster,
+  nodes,
+  registry,
+}: Pick<Plan, 'cluster' | 'nodes' | 'registry'>): readonly string[] {
   const controlPlanes = nodes.filter(name => name.startsWith(`${cluster}-control-plane`))
-  return controlPlanes.length > 1 ? [...nodes, `${cluster}-external-load-balancer`] : nodes
+  const balancer = controlPlanes.length > 1 ? [`${cluster}-external-load-balancer`] : []
+  return [...nodes, ...balancer, ...(registry === undefined ? [] : [registry])]
 }
 
 /**
- * Removes nodes that come late. The engine goes on creating a container when the client that asked for it is gone, for a
+ * Removes nodes, and a registry, that come late. The engine goes on creating a container when the client that asked for it is gone, for a
  * second or more: it copies the image's /var into the volume that kind wants there. It lists the container only when that
  * is done, but holds the name from the start (moby's daemon/create.go). So the names are taken here: once one is had,
  * nothing more can come under it.
@@ -36,7 +41,7 @@ export async function removeLateNodes(docker: Docker, plan: Plan, limit: number)
       const removed = await docker.try(removeContainers([name]), { timeout: limit })
       if (!held) return late
       if (removed.code === 0 && removed.stdout.trim() !== '') late++
-      if (performance.now() > deadline) throw new Error(`the engine is still creating the node ${name}`)
+      if (performance.now() > deadline) throw new Error(`the engine is still creating the container ${name}`)
       await sleep(PAUSE)
     }
   }

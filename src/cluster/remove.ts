@@ -1,6 +1,7 @@
 import {
   clusterContainers,
   clusterNetworks,
+  clusterServices,
   type Docker,
   disconnectNetwork,
   madeNetworks,
@@ -32,7 +33,7 @@ export async function findRecord(
 }
 
 /**
- * Removes a cluster from its engine: nodes with their volumes, networks, and last the record from which all is found,
+ * Removes a cluster from its engine: nodes and registry with their volumes, networks, and last the record from which all is found,
  * so that a removal that ends half-way is found again. Twice is fine.
  *
  * @param joined true where the step's container may have joined the cluster's network
@@ -41,7 +42,11 @@ export async function findRecord(
 export async function removeCluster(docker: Docker, plan: Plan, joined: boolean): Promise<string | undefined> {
   const record = await findRecord(docker, plan.record)
   if (record?.[LABEL.use] !== plan.use) return undefined
-  const containers = await ids(docker, clusterContainers(plan.cluster))
+  const [nodes, services] = await Promise.all([
+    ids(docker, clusterContainers(plan.cluster)),
+    ids(docker, clusterServices(plan.cluster)),
+  ])
+  const containers = [...nodes, ...services]
   // Force kills: a stop would wait for the node's init to the end of its time-out.
   if (containers.length > 0) await docker.run(removeContainers(containers), { timeout: LIMIT })
   const late = containers.length < plannedContainers(plan).length ? await removeLateNodes(docker, plan, LIMIT) : 0
@@ -50,11 +55,14 @@ export async function removeCluster(docker: Docker, plan: Plan, joined: boolean)
   if (joined) await docker.try(disconnectNetwork(plan.network, plan.ownContainer ?? ''), { timeout: LIMIT })
   const left = networks.length > 0 ? await removeAll(docker, networks, plan) : 0
   await docker.run(removeVolume(plan.record), { timeout: LIMIT })
-  const count = containers.length + late
-  const nodes = count === 1 ? '1 node' : `${count} nodes`
-  const network = networks.length > left ? ' and its network' : ''
+  const count = nodes.length + late
+  const parts = [
+    count === 1 ? '1 node' : `${count} nodes`,
+    ...(services.length > 0 ? ['its registry'] : []),
+    ...(networks.length > left ? ['its network'] : []),
+  ]
   const staying = left > 0 ? `; the network ${plan.network} stays, others are on it` : ''
-  return `${plan.cluster} (${nodes}${network}${staying})`
+  return `${plan.cluster} (${parts.join(', ').replace(/, ([^,]*)$/, ' and $1')}${staying})`
 }
 
 /** The networks that are this cluster's to remove: its own, or one that the users of several clusters share by its name. */

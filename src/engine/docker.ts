@@ -128,7 +128,16 @@ export const clusterContainers = (cluster: string): string[] => [
   `--filter=label=${KIND_CLUSTER_LABEL}=${cluster}`,
 ]
 
-/** Prints the names of what else carries a cluster's label. */
+/** Prints the ids of the containers that this program itself ran for a cluster: its registry. */
+export const clusterServices = (cluster: string): string[] => [
+  'ps',
+  '--all',
+  '--quiet',
+  '--no-trunc',
+  `--filter=label=${LABEL.cluster}=${cluster}`,
+]
+
+/** Prints the ids of the networks that carry a cluster's label. */
 export const clusterNetworks = (cluster: string): string[] => [
   'network',
   'ls',
@@ -209,6 +218,7 @@ export const probeEngine = (wish: {
   readonly listenAddress: string
   readonly ports: readonly PortMapping[]
   readonly mounts: readonly string[]
+  readonly registryPort: number | undefined
 }): string[] => [
   'run',
   '--rm',
@@ -224,6 +234,7 @@ export const probeEngine = (wish: {
       ({ address, outer, node, protocol }) =>
         `--publish=${bracketed(address ?? wish.listenAddress)}:${outer}:${node}/${protocol.toLowerCase()}`,
     ),
+  ...(wish.registryPort === undefined ? [] : publishRegistry(wish.listenAddress, wish.registryPort)),
   // As --mount and not as --volume, which would make an empty folder where there is none.
   ...wish.mounts.map(
     (path, index) => `--mount=type=bind,"source=${path.replaceAll('"', '""')}",target=/mnt/${index},readonly`,
@@ -231,6 +242,53 @@ export const probeEngine = (wish: {
   wish.image,
   '-c',
   'cat /proc/sys/fs/inotify/max_user_instances /proc/sys/fs/inotify/max_user_watches && df -kP /',
+]
+
+/** The registry's port in its container (the image's own config). */
+export const REGISTRY_PORT = 5000
+
+/** Publishes the registry where the step reaches it, and on the engine's loopback, for which Docker asks no TLS. */
+function publishRegistry(listenAddress: string, port: number): string[] {
+  const addresses = listenAddress === '0.0.0.0' ? [listenAddress] : [...new Set(['127.0.0.1', listenAddress])]
+  return addresses.map(address => `--publish=${bracketed(address)}:${port}:${REGISTRY_PORT}`)
+}
+
+/**
+ * Runs the registry on the cluster's network. Its volume has no name and goes with the container.
+ *
+ * @param given.port the engine's
+ */
+export const runRegistry = (
+  plan: Plan,
+  given: { readonly name: string; readonly image: string; readonly listenAddress: string; readonly port: number },
+): string[] => [
+  'run',
+  '--detach',
+  '--pull=never',
+  `--name=${given.name}`,
+  `--network=${plan.network}`,
+  '--volume=/var/lib/registry',
+  ...labelFlags(plan.labels),
+  ...publishRegistry(given.listenAddress, given.port),
+  // Release 3 would send traces to a collector that is not there, and log each failure.
+  '--env=OTEL_TRACES_EXPORTER=none',
+  given.image,
+]
+
+/** Prints the last lines that a container logged. */
+export const lastLog = (container: string): string[] => ['logs', '--tail=5', container]
+
+/**
+ * Writes files in a node, for root alone: on stdin a line for each, its path and its content in base64. So that nothing of
+ * it is seen in a list of processes.
+ */
+export const writeFiles = (node: string): string[] => [
+  'exec',
+  '--interactive',
+  node,
+  'sh',
+  '-c',
+  'umask 077 && while read -r path content; do mkdir -p "$(dirname "$path")" && echo "$content" | base64 -d >"$path" || exit 1; done',
 ]
 
 const bracketed = (address: string): string => (address.includes(':') ? `[${address}]` : address)

@@ -128,6 +128,8 @@ export interface Wish {
   readonly ports: readonly PortMapping[]
   /** Absolute paths on the engine's machine that nodes will mount. */
   readonly mounts: readonly string[]
+  /** The registry's port on the engine, where the user chose one. */
+  readonly registryPort: number | undefined
 }
 
 /**
@@ -153,15 +155,14 @@ export async function probe(
 
 const EVERYWHERE = '0.0.0.0'
 
-async function whyNot(docker: Docker, { ports, mounts }: Wish, stderr: string): Promise<Problem> {
+async function whyNot(docker: Docker, { ports, mounts, registryPort }: Wish, stderr: string): Promise<Problem> {
   const said = lastLines(stderr.trim(), 3)
   if (/port is already allocated|address already in use/i.test(stderr)) {
-    const { stdout } = await docker.try(publishedByContainers)
-    const held = ports.find(({ outer }) => outer !== undefined && new RegExp(`:${outer}\\b`).test(stderr))?.outer
-    const holder = held === undefined ? undefined : holderOf(held, stdout)
-    const who = holder === undefined ? 'a program on its machine' : `the container ${holder}`
+    const isHeld = (port: number | undefined): boolean => port !== undefined && new RegExp(`:${port}\\b`).test(stderr)
+    if (registryPort !== undefined && isHeld(registryPort)) return heldRegistryPort(docker, registryPort)
+    const held = ports.find(({ outer }) => isHeld(outer))?.outer
     return new Problem(
-      `ports: the engine's port ${held ?? ''} is held by ${who}; end that, or write the NodePort alone and let the engine pick`,
+      `ports: the engine's port ${held ?? ''} is held by ${await whoHolds(docker, held)}; end that, or write the NodePort alone and let the engine pick`,
     )
   }
   // By our own paths, the longest first: the CLI ends the engine's sentence with a dot, which a path may also have.
@@ -183,6 +184,19 @@ async function whyNot(docker: Docker, { ports, mounts }: Wish, stderr: string): 
   return new Problem(
     `the engine cannot run a container of the node image as a node is run: ${said}; run the same by hand: docker run --privileged`,
   )
+}
+
+/** That the port which the user chose for the registry is somebody else's. */
+export async function heldRegistryPort(docker: Docker, port: number): Promise<Problem> {
+  return new Problem(
+    `registry: the engine's port ${port} is held by ${await whoHolds(docker, port)}; end that, or write registry: true and a free one is picked`,
+  )
+}
+
+async function whoHolds(docker: Docker, port: number | undefined): Promise<string> {
+  const { stdout } = await docker.try(publishedByContainers)
+  const holder = port === undefined ? undefined : holderOf(port, stdout)
+  return holder === undefined ? 'a program on its machine' : `the container ${holder}`
 }
 
 /** Finds who publishes a port in lines of `name|0.0.0.0:8080->80/tcp, [::]:9000-9002->9000-9002/tcp`. */

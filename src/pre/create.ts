@@ -1,16 +1,22 @@
-/** Makes record, network and nodes, and finds the address at which the API server answers. */
+/** Makes record, network, registry and nodes, and finds the address at which the API server answers. */
 import { containerLimits } from '../cluster/capacity.ts'
 import { fixedPorts, mountedPaths, nodeImages } from '../cluster/config.ts'
 import { type Connection, connect } from '../cluster/connect.ts'
 import { limitNodes, makeNetwork, makeNodes, makeRecord } from '../cluster/create.ts'
 import { judgeSeen, probe } from '../engine/preflight.ts'
 import { ensureNodeImages } from '../images/present.ts'
+import { ensureRegistryImage, type RegistryNames, registryNames, startRegistry } from '../images/registry.ts'
 import { thisProcess } from '../lib/process.ts'
 import { saveState } from '../state.ts'
 import { logOf, type Use } from './use.ts'
 
+/** What is there when the nodes are, and how it is reached. */
+export interface Created extends Connection {
+  readonly registry: RegistryNames | undefined
+}
+
 /** @throws Problem where the engine cannot run the nodes, kind cannot make them, or the step cannot reach them */
-export function create({ world, options, plan, reach, kind, docker, preflight }: Use): Promise<Connection> {
+export function create({ world, options, plan, reach, kind, docker, preflight }: Use): Promise<Created> {
   const { host, run: runner } = world
   const wish = {
     cluster: plan.cluster,
@@ -18,6 +24,7 @@ export function create({ world, options, plan, reach, kind, docker, preflight }:
     listenAddress: reach.listenAddress,
     ports: fixedPorts(options),
     mounts: mountedPaths(options.config),
+    registryPort: options.registry?.port,
   }
   return host.group(`Create the cluster ${plan.cluster}`, async () => {
     // An empty volume with labels, from which all that belongs to the cluster is found.
@@ -27,16 +34,34 @@ export function create({ world, options, plan, reach, kind, docker, preflight }:
       ensureNodeImages(docker, nodeImages(options, plan.nodeImage), plan.engine.architecture, host.info).then(() =>
         probe(docker, wish),
       ),
+      options.registry === undefined ? undefined : ensureRegistryImage(docker, host.info),
     ])
     preflight.heed(judgeSeen(place.seen))
     if (place.listenAddress !== reach.listenAddress) {
       host.info(`The engine does not have the address ${reach.listenAddress} itself: it publishes on all that it has`)
     }
     return preflight.blame(async () => {
-      await makeNodes(runner, kind.path, plan, reach.configFor(place.listenAddress), host)
+      const [port] = await Promise.all([
+        plan.registry === undefined
+          ? undefined
+          : startRegistry(docker, plan, {
+              port: options.registry?.port,
+              listenAddress: place.listenAddress,
+              taken: wish.ports.flatMap(({ outer }) => outer ?? []),
+            }),
+        makeNodes(runner, kind.path, plan, reach.configFor(place.listenAddress), host),
+      ])
       await limitNodes(docker, plan, containerLimits(options, plan.engine))
       const onJoin = (): void => saveState({ plan, stage: 'making', joined: true, pre: thisProcess() })
-      return connect(plan, kind.path, reach.names, options.ports, { docker, runner, onJoin, ...logOf(world) })
+      const connected = await connect(plan, kind.path, reach.names, options.ports, {
+        docker,
+        runner,
+        onJoin,
+        ...logOf(world),
+      })
+      const registry =
+        plan.registry === undefined || port === undefined ? undefined : registryNames(plan.registry, port, connected)
+      return { ...connected, registry }
     })
   })
 }

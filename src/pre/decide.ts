@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
 import { judgeCapacity, reservationPatch } from '../cluster/capacity.ts'
-import { allowsCgroupV1, chosenImage, kindConfig } from '../cluster/config.ts'
+import { allowsCgroupV1, chosenImage, kindConfig, needsCertsFolder } from '../cluster/config.ts'
 import { checkName } from '../cluster/create.ts'
 import { installKind, type Program } from '../cluster/install.ts'
 import { judgeConfig } from '../cluster/judge-config.ts'
@@ -73,8 +73,9 @@ export async function decide(world: World, options: Options, engine: Engine, kin
   if (given?.addresses.length === 0) throw new Problem(`host: nothing resolves ${given.name} here`)
   const names = candidates(engine, given)
   const kubelet = reservationPatch(options, engine)
+  const certsFolder = options.registry !== undefined && needsCertsFolder(image.kubernetesVersion)
   const configFor = (listenAddress: string): KindConfig =>
-    kindConfig(options, { listenAddress, names, remote, kubelet, nodeImage: image.reference })
+    kindConfig(options, { listenAddress, names, remote, kubelet, certsFolder, nodeImage: image.reference })
   const reach = { names, listenAddress: listenAddress(given?.addresses ?? engine.addresses), configFor }
   configFor(reach.listenAddress)
 

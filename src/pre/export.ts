@@ -2,7 +2,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { smallest } from '../cluster/capacity.ts'
-import type { Connection } from '../cluster/connect.ts'
 import { networkSubnets } from '../engine/docker.ts'
 import { engineExports } from '../engine/engine.ts'
 import { aroundProxy, hasProxy } from '../engine/proxy.ts'
@@ -12,12 +11,13 @@ import { shellQuote } from '../lib/shell.ts'
 import { type Outputs, portsOutput, variablesOf } from '../outputs.ts'
 import type { Plan } from '../plan.ts'
 import type { World } from '../world.ts'
+import type { Created } from './create.ts'
 import type { Ready } from './make-ready.ts'
 import type { Use } from './use.ts'
 
 export async function exportAll(
   { world: { host, self }, plan, docker, kind }: Use,
-  { server, host: reached, ports }: Connection,
+  { server, host: reached, ports, registry }: Created,
   { version, capacity, kubectl }: Ready,
 ): Promise<void> {
   const least = smallest(capacity)
@@ -29,6 +29,9 @@ export async function exportAll(
     host: reached,
     ports: portsOutput(ports),
     network: plan.network,
+    registry: registry?.engine ?? '',
+    'registry-host': registry?.step ?? '',
+    'registry-internal': registry?.internal ?? '',
     'node-image': plan.nodeImage,
     'kubernetes-version': version,
     cpus: `${least.cpus}`,
@@ -39,7 +42,14 @@ export async function exportAll(
   await host.exportVariables({
     ...variablesOf(outputs, ports),
     ...engineExports(plan.engine, host.env),
-    ...aroundProxy(host.env, [...candidates(plan.engine, undefined), reached, ...plan.nodes, ...subnets, '.svc']),
+    ...aroundProxy(host.env, [
+      ...candidates(plan.engine, undefined),
+      reached,
+      ...plan.nodes,
+      ...(plan.registry === undefined ? [] : [plan.registry]),
+      ...subnets,
+      '.svc',
+    ]),
   })
   const folders = [writeLauncher(plan, self), kind.folder, kubectl?.folder]
   for (const folder of folders) if (folder !== undefined) await host.addPath(folder)

@@ -1,11 +1,14 @@
 /** Nodes become ready while images stream into them and kubectl is downloaded. */
 import { type NodeCapacity, readCapacity } from '../cluster/capacity.ts'
-import type { Connection } from '../cluster/connect.ts'
 import { installKubectl, type Program } from '../cluster/install.ts'
 import { deleteBootstrapToken, kubernetesVersion, waitUntilReady } from '../cluster/ready.ts'
+import { tellRegistry } from '../cluster/registry-hosting.ts'
 import { skew } from '../cluster/versions.ts'
+import { writeInNodes } from '../images/hosts.ts'
+import { awaitRegistry, registryHosts } from '../images/registry.ts'
 import { streamImages } from '../images/stream.ts'
 import { formatBytes } from '../lib/bytes.ts'
+import type { Created } from './create.ts'
 import { logOf, toolsOf, type Use } from './use.ts'
 
 /** What is known of a cluster once it can be used. */
@@ -18,9 +21,10 @@ export interface Ready {
 }
 
 /** @throws Problem where the cluster is not ready in time or an image does not get into a node */
-export function makeReady({ world, options, plan, docker, preflight }: Use, connection: Connection): Promise<Ready> {
+export function makeReady(use: Use, created: Created): Promise<Ready> {
+  const { world, options, plan, docker, preflight } = use
   const { host } = world
-  const { kubeconfig } = connection
+  const { kubeconfig } = created
   const title = options.wait > 0 ? 'Load images, wait until all is ready' : 'Load images'
   return preflight.blame(() =>
     host.group(title, async () => {
@@ -36,6 +40,7 @@ export function makeReady({ world, options, plan, docker, preflight }: Use, conn
         streamImages(docker, options.images, plan.nodes).then(bytes => {
           if (bytes > 0) host.info(`Loaded into every node: ${options.images.join(', ')} (${formatBytes(bytes)})`)
         }),
+        openRegistry(use, created),
         deleteBootstrapToken(kubeconfig),
       ])
       const skewed = kubectl === undefined ? undefined : skew(kubectl.version, version)
@@ -43,4 +48,19 @@ export function makeReady({ world, options, plan, docker, preflight }: Use, conn
       return { version, kubectl, capacity: await readCapacity(kubeconfig) }
     }),
   )
+}
+
+/** Tells nodes and cluster of the registry, and sees that it answers. */
+async function openRegistry({ world, plan, docker }: Use, { kubeconfig, registry }: Created): Promise<void> {
+  if (registry === undefined) return
+  await Promise.all([
+    writeInNodes(docker, plan.nodes, registryHosts(registry)),
+    awaitRegistry(docker, plan, registry.step, world.signal),
+    tellRegistry(kubeconfig, {
+      host: registry.engine,
+      hostFromContainerRuntime: registry.internal,
+      hostFromClusterNetwork: registry.internal,
+      help: `push with docker to ${registry.engine}, with other tools of the job to ${registry.step}; pods pull by either name`,
+    }),
+  ])
 }

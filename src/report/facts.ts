@@ -7,7 +7,11 @@ import { KIND_CLUSTER_LABEL, LABEL, type Plan } from '../plan.ts'
 export function tellFacts(
   host: Pick<Host, 'info' | 'warning'>,
   plan: Plan,
-  connection: { readonly server: string; readonly ports: readonly PublishedPort[] },
+  connection: {
+    readonly server: string
+    readonly ports: readonly PublishedPort[]
+    readonly registry: { readonly engine: string; readonly step: string } | undefined
+  },
   kubernetesVersion: string,
   capacity: readonly { readonly name: string; readonly cpus: number; readonly memory: number }[],
   isReady: boolean,
@@ -15,6 +19,12 @@ export function tellFacts(
   const state = isReady ? 'is ready' : 'is up, and was not waited for (wait: 0)'
   host.info(`Kubernetes ${kubernetesVersion} ${state}: context kind-${plan.cluster}, ${connection.server}`)
   for (const port of connection.ports) host.info(`NodePort ${portName(port)} is at ${portAddress(port)}`)
+  const { registry } = connection
+  if (registry !== undefined) {
+    host.info(
+      `The registry is ${registry.engine} for docker push, and ${registry.step} for other tools of this job; pods pull by both`,
+    )
+  }
   for (const { name, cpus, memory } of capacity)
     host.info(`Pods on ${name} can get ${cpus} CPUs and ${formatMemory(memory)}`)
   host.info(`The engine has ${plan.engine.cpus} CPUs and ${formatMemory(plan.engine.memory)} in all`)
@@ -30,9 +40,10 @@ export function tellKept(host: Pick<Host, 'warning'>, plan: Plan): void {
 }
 
 /** What removes a kept cluster by hand, with nothing but the docker CLI. */
-function removalCommand({ cluster, record }: Plan): string {
-  const nodes = `$(docker ps -aq --filter label=${KIND_CLUSTER_LABEL}=${cluster})`
+function removalCommand({ cluster, record, registry }: Plan): string {
+  const of = (label: string): string => `$(docker ps -aq --filter label=${label}=${cluster})`
+  const containers = registry === undefined ? of(KIND_CLUSTER_LABEL) : `${of(KIND_CLUSTER_LABEL)} ${of(LABEL.cluster)}`
   // Prune takes only what carries the label: a network that the user had before stays.
   const network = `docker network prune --force --filter label=${LABEL.cluster}=${cluster}`
-  return `docker rm -fv ${nodes} && ${network} && docker volume rm ${record}`
+  return `docker rm -fv ${containers} && ${network} && docker volume rm ${record}`
 }

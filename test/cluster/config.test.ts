@@ -5,6 +5,7 @@ import {
   fixedPorts,
   kindConfig,
   mountedPaths,
+  needsCertsFolder,
   nodeImages,
 } from '../../src/cluster/config.ts'
 import type { KindConfig } from '../../src/kind-config.ts'
@@ -16,6 +17,7 @@ const place = {
   listenAddress: '172.18.0.2',
   names: ['docker', '172.18.0.2'],
   remote: true,
+  certsFolder: false,
   nodeImage: image,
   kubelet: undefined,
 }
@@ -162,6 +164,30 @@ test('the ports that the config fixes are known before creation', () => {
     { node: 80, outer: 8080, address: '0.0.0.0', protocol: 'TCP' },
     { node: 53, outer: 5353, address: '127.0.0.1', protocol: 'UDP' },
   ])
+})
+
+describe('the folder of registries', () => {
+  const patch = '[plugins."io.containerd.grpc.v1.cri".registry]\n  config_path = "/etc/containerd/certs.d"\n'
+
+  test("is told to containerd beside the user's patches, where it has to be", () => {
+    const config = { ...cluster, containerdConfigPatches: ['[debug]\n  level = "debug"'] }
+    expect(merged({ config }, { certsFolder: true }).containerdConfigPatches).toEqual([
+      ...config.containerdConfigPatches,
+      patch,
+    ])
+    expect(merged({}, { certsFolder: true }).containerdConfigPatches).toEqual([patch])
+    expect(merged({ config }).containerdConfigPatches).toEqual(config.containerdConfigPatches)
+  })
+
+  test.each([
+    ['v1.37.0', false],
+    ['v1.33.1', false],
+    ['v1.32.2', true],
+    ['v1.9.0', true],
+    [undefined, true],
+  ])('is known to nodes of Kubernetes %s: asked for %s', (version, asked) => {
+    expect(needsCertsFolder(version)).toBe(asked)
+  })
 })
 
 test('names that no certificate can hold are left out, and capitals made small', () => {

@@ -148,6 +148,33 @@ describe('the removal of a network', () => {
   })
 })
 
+describe('the removal of a registry', () => {
+  const plan = aPlan({ options: { name: 'c', registry: { port: undefined } } })
+  const ofKind = 'ps --all --quiet --no-trunc --filter=label=io.x-k8s.kind.cluster=c'
+  const ofOurs = 'ps --all --quiet --no-trunc --filter=label=kind-in-dind.cluster=c'
+
+  test('is that of its container with its volume, beside the nodes', async () => {
+    const { docker, asked } = engine({
+      'volume inspect': ok(JSON.stringify(plan.labels)),
+      [ofKind]: ok('node\n'),
+      [ofOurs]: ok('registry\n'),
+      'network ls': ok('id1\n'),
+    })
+    expect(await removeCluster(docker, plan, false)).toBe('c (1 node, its registry and its network)')
+    expect(asked).toContain('rm --force --volumes node registry')
+  })
+
+  test('waits for one that the engine is still creating', async () => {
+    const { docker, asked } = engine({
+      'volume inspect': ok(JSON.stringify(plan.labels)),
+      [ofKind]: ok('node\n'),
+      'image ls': ok('sha256:1\n'),
+    })
+    await removeCluster(docker, plan, false)
+    expect(asked.filter(line => line.startsWith('create'))).toContainEqual(expect.stringContaining('--name=c-registry'))
+  })
+})
+
 describe('limits', () => {
   test.each<[{ cpus?: number; memory?: number }, string[]]>([
     [{ cpus: 1.5 }, ['--cpus=1.5']],
@@ -169,7 +196,7 @@ describe('limits', () => {
 })
 
 test('a probe runs as a node is run, also where the engine remaps users', () => {
-  const wish = { cluster: 'c', image: 'node', listenAddress: '::1', mounts: ['/a"b'] }
+  const wish = { cluster: 'c', image: 'node', listenAddress: '::1', mounts: ['/a"b'], registryPort: undefined }
   const args = probeEngine({ ...wish, ports: [{ node: 53, outer: 5353, address: undefined, protocol: 'UDP' }] })
   expect(args).toEqual(expect.arrayContaining(['--privileged', '--userns=host', '--publish=[::1]:5353:53/udp']))
   expect(args).toContain('--mount=type=bind,"source=/a""b",target=/mnt/0,readonly')

@@ -44,6 +44,7 @@ describe.each(KUBEADM)('Kubernetes %s, for which kind writes %s', (kubernetesVer
       listenAddress: '172.18.0.2',
       names: ['docker', '172.18.0.2'],
       remote: true,
+      certsFolder: false,
       kubelet: undefined,
       nodeImage: 'node:1',
     }
@@ -59,6 +60,7 @@ describe.each(KUBEADM)('Kubernetes %s, for which kind writes %s', (kubernetesVer
       listenAddress: '127.0.0.1',
       names: [],
       remote: false,
+      certsFolder: false,
       kubelet: '{"kind":"KubeletConfiguration"}',
       nodeImage: 'node:1',
     }

@@ -71,7 +71,7 @@ test('an engine without an image creates no node', async () => {
 
 test('an engine that does not come to an end is an error that names the node', async () => {
   const { docker } = engine({ 'c-worker': Number.POSITIVE_INFINITY })
-  await expect(removeLateNodes(docker, plan, 0)).rejects.toThrow('still creating the node c-worker')
+  await expect(removeLateNodes(docker, plan, 0)).rejects.toThrow('still creating the container c-worker')
 })
 
 test('an engine that refuses for another reason is an error with its words', async () => {
@@ -90,5 +90,6 @@ test.each([
     ['c-control-plane', 'c-control-plane2', 'c-external-load-balancer'],
   ],
 ])('of the nodes %j kind makes the containers %j', (nodes, containers) => {
-  expect(plannedContainers({ cluster: 'c', nodes })).toEqual(containers)
+  expect(plannedContainers({ cluster: 'c', nodes, registry: undefined })).toEqual(containers)
+  expect(plannedContainers({ cluster: 'c', nodes, registry: 'c-registry' })).toEqual([...containers, 'c-registry'])
 })

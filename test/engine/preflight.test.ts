@@ -74,6 +74,7 @@ describe('a probe', () => {
     listenAddress: '10.0.0.5',
     ports: [{ node: 30080, outer: 8080, address: undefined, protocol: 'TCP' as const }],
     mounts: ['/data'],
+    registryPort: 5001,
   }
   const says = (stderr: string): Result => ({ code: 125, stdout: '', stderr })
   const dockerOf = (answer: (argv: Argv) => Result): ReturnType<typeof dockerAt> => {
@@ -91,6 +92,7 @@ describe('a probe', () => {
     expect(asked[0]).toEqual(
       expect.arrayContaining(['--privileged', '--publish=10.0.0.5::6443', '--publish=10.0.0.5:8080:30080/tcp']),
     )
+    expect(asked[0]).toEqual(expect.arrayContaining(['--publish=127.0.0.1:5001:5000', '--publish=10.0.0.5:5001:5000']))
     expect(asked[0]).toContain('--mount=type=bind,"source=/data",target=/mnt/0,readonly')
   })
 
@@ -117,6 +119,12 @@ describe('a probe', () => {
       'listen tcp4 10.0.0.5:8080: bind: address already in use',
       '',
       /^ports: the engine's port 8080 is held by a program on its machine/,
+    ],
+    [
+      "the registry's port that a container holds is named with it",
+      'Bind for 127.0.0.1:5001 failed: port is already allocated',
+      'old|127.0.0.1:5001->5000/tcp\n',
+      /^registry: the engine's port 5001 is held by the container old; end that, or write registry: true/,
     ],
     [
       'a mount that the engine does not have is named, without the dot of the sentence it stands in',

@@ -14,6 +14,7 @@ function told(plan = aPlan({ options: { name: 'c' } }), isReady = true) {
       { node: 30080, protocol: 'TCP', host: 'docker', outer: 32801 },
       { node: 30053, protocol: 'UDP', host: 'fd00::2', outer: 32802 },
     ] as const,
+    registry: plan.registry === undefined ? undefined : { engine: 'localhost:25001', step: 'docker:25001' },
   }
   const capacity = [
     { name: 'c-control-plane', cpus: 1, memory: 2 * GIB },
@@ -36,6 +37,17 @@ test('the log closes with where the cluster is, and what pods can get on each no
     ],
     warnings: [],
   })
+})
+
+test('the log says by which names the registry is reached, and a kept one goes with its cluster', () => {
+  const plan = aPlan({ options: { name: 'c', keep: true, registry: { port: undefined } } })
+  const { lines, warnings } = told(plan)
+  expect(lines).toContain(
+    'The registry is localhost:25001 for docker push, and docker:25001 for other tools of this job; pods pull by both',
+  )
+  expect(warnings[0]).toContain(
+    'docker rm -fv $(docker ps -aq --filter label=io.x-k8s.kind.cluster=c) $(docker ps -aq --filter label=kind-in-dind.cluster=c) &&',
+  )
 })
 
 test('a cluster that was not waited for is not called ready', () => {

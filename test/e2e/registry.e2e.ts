@@ -1,0 +1,149 @@
+/**
+ * Images that come by a registry: the job's own, which the engine, the step's tools and pods each reach by a name.
+ */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { REGISTRY_IMAGE } from '../../src/images/registry.ts'
+import { annotations, type GitHubJob, startGitHubJob, type Use } from './github-job.ts'
+import { listing, names } from './lab.ts'
+import { labInputs } from './life.ts'
+import { createGround, engineVariables, type Ground, type Sidecar } from './place.ts'
+
+const { node, nodeContainerd2, web, registry } = names.images
+
+let ground: Ground
+let sidecar: Sidecar
+let before: readonly string[]
+let job: GitHubJob
+let use: Use
+
+beforeAll(async () => {
+  ground = await createGround()
+  sidecar = await ground.startSidecar('docker', { tls: false, images: [node, nodeContainerd2, web, registry] })
+  await sidecar.docker('tag', registry, REGISTRY_IMAGE)
+  const step = await ground.startStep('step', { variables: engineVariables('docker', false) })
+  before = await listing(sidecar.docker)
+  job = await startGitHubJob(step, { id: 'e2e' })
+  use = await job.use({
+    ...labInputs(ground),
+    registry: 'true',
+    config: `{kind: Cluster, apiVersion: kind.x-k8s.io/v1alpha4, nodes: [{role: control-plane}, {role: worker, image: ${nodeContainerd2}}]}`,
+  })
+  expect(use.code, use.log).toBe(0)
+})
+
+afterAll(() => ground?.remove())
+
+/** What a later step prints; it must succeed. */
+async function prints(script: string, input?: string): Promise<string> {
+  const { code, stdout, log } = await job.run(script, input === undefined ? {} : { input })
+  expect(code, log).toBe(0)
+  return stdout.trim()
+}
+
+/** Copies an image within a registry as its clients do: every blob and the manifest over HTTP, with nothing but Node. */
+const COPY = `
+  const [registry, from, to] = process.argv.slice(1)
+  const at = (repository, rest) => 'http://' + registry + '/v2/' + repository + '/' + rest
+  const call = async (url, options) => {
+    const response = await fetch(url, options)
+    if (!response.ok) throw new Error(options?.method + ' ' + url + ': ' + response.status + ' ' + (await response.text()))
+    return response
+  }
+  const type = 'application/vnd.docker.distribution.manifest.v2+json'
+  const manifest = await (await call(at(from, 'manifests/ci'), { headers: { accept: type } })).text()
+  const { config, layers } = JSON.parse(manifest)
+  for (const { digest } of [config, ...layers]) {
+    const body = await (await call(at(from, 'blobs/' + digest))).arrayBuffer()
+    const upload = (await call(at(to, 'blobs/uploads/'), { method: 'POST' })).headers.get('location')
+    const url = new URL(upload, at(to, ''))
+    url.searchParams.set('digest', digest)
+    await call(url, { method: 'PUT', body, headers: { 'content-type': 'application/octet-stream' } })
+  }
+  await call(at(to, 'manifests/ci'), { method: 'PUT', body: manifest, headers: { 'content-type': type } })`
+
+/** A pod on a node that runs a web server of an image, which it pulls. */
+function pod(name: string, nodeName: string, image: string): object {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, labels: { test: 'registry' } },
+    spec: {
+      nodeName,
+      containers: [{ name: 'web', image, imagePullPolicy: 'Always' }],
+      terminationGracePeriodSeconds: 0,
+    },
+  }
+}
+
+describe('a registry of the job', () => {
+  it('is named in the outputs, in the variables and in the log', () => {
+    const { outputs } = use
+    expect(outputs).toMatchObject({
+      registry: expect.stringMatching(/^localhost:2\d{4}$/),
+      'registry-host': outputs['registry']?.replace('localhost', 'docker'),
+      'registry-internal': `${outputs['name']}-registry:5000`,
+    })
+    expect(job.env['KIND_IN_DIND_REGISTRY']).toBe(outputs['registry'])
+    expect(use.log).toContain(`The registry is ${outputs['registry']} for docker push, and ${outputs['registry-host']}`)
+    expect(annotations(use, 'warning'), use.log).toEqual([])
+  })
+
+  it('gets what the engine pushes, and what a tool of the step pushes by itself', async () => {
+    await prints(
+      `docker tag ${web} "$KIND_IN_DIND_REGISTRY/engine:ci" && docker push "$KIND_IN_DIND_REGISTRY/engine:ci"`,
+    )
+    await prints('node --input-type module --eval "$(cat)" "$KIND_IN_DIND_REGISTRY_HOST" engine team/step', COPY)
+    expect(JSON.parse(await prints('curl --silent --fail "http://$KIND_IN_DIND_REGISTRY_HOST/v2/_catalog"'))).toEqual({
+      repositories: ['engine', 'team/step'],
+    })
+  })
+
+  it('gives it to pods by each of its names, on every node', async () => {
+    const { outputs } = use
+    const images = [outputs['registry'], outputs['registry-host'], outputs['registry-internal']].flatMap(registry => [
+      `${registry}/engine:ci`,
+      `${registry}/team/step:ci`,
+    ])
+    const nodes = [`${outputs['name']}-control-plane`, `${outputs['name']}-worker`]
+    const items = nodes.flatMap(name => images.map((image, index) => pod(`${name}-${index}`, name, image)))
+    await prints('kubectl create --filename -', JSON.stringify({ apiVersion: 'v1', kind: 'List', items }))
+    const waited = await job.run('kubectl wait pod --selector test=registry --for condition=Ready --timeout 1m')
+    expect(waited.code, `${waited.log}\n${await prints('kubectl get events')}`).toBe(0)
+    // The nodes differ in the major of their containerd.
+    const versions = await prints("kubectl get nodes --output jsonpath='{..containerRuntimeVersion}'")
+    expect(versions.split(' ').sort()).toEqual([
+      expect.stringMatching(/^containerd:\/\/1\./),
+      expect.stringMatching(/^containerd:\/\/2\./),
+    ])
+  })
+
+  it('is where tools look for it', async () => {
+    const data = '{.data.localRegistryHosting\\.v1}'
+    const hosting = await prints(
+      `kubectl get configmap local-registry-hosting --namespace kube-public --output jsonpath='${data}'`,
+    )
+    expect(JSON.parse(hosting)).toMatchObject({
+      host: use.outputs['registry'],
+      hostFromContainerRuntime: use.outputs['registry-internal'],
+      hostFromClusterNetwork: use.outputs['registry-internal'],
+    })
+  })
+
+  it('is published for the engine and the step alone', async () => {
+    const published = await sidecar.docker('port', `${use.outputs['name']}-registry`)
+    expect(
+      published
+        .trim()
+        .split('\n')
+        .map(line => line.replace(/:\d+$/, ''))
+        .sort(),
+    ).toEqual(['5000/tcp -> 127.0.0.1', expect.stringMatching(/^5000\/tcp -> (?!0\.0\.0\.0)[\d.]+$/)])
+  })
+})
+
+it('goes with its volume after the job', async () => {
+  const post = await job.post(use)
+  expect(post.code, post.log).toBe(0)
+  expect(post.log).toMatch(/Removed .* \(2 nodes, its registry and its network\)/)
+  expect(await listing(sidecar.docker), post.log).toEqual(before)
+})
