@@ -13,6 +13,8 @@ export default defineConfig({
     exclude: ['test/e2e/**'],
     // One more than the smallest machine has cores: many tests wait for processes.
     maxWorkers: 3,
+    // A machine that builds clusters beside them is slow; a test that hangs still ends.
+    testTimeout: 30_000,
     ...reporters('unit'),
   },
 })
