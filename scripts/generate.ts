@@ -79,6 +79,7 @@ export const SCHEMAS: Readonly<Record<Option['schema'], Schema>> = {
   list: { type: ['string', 'number', 'array'], items: { type: ['string', 'number'] } },
   version: { type: ['string', 'number'] },
   config: { type: ['string', 'object'] },
+  builder: { type: ['boolean', 'string', 'array', 'object'], items: { type: 'string' } },
 }
 
 /** The README with its tables between `<!-- options -->` and `<!-- /options -->`, and likewise for outputs. */

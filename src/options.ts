@@ -32,6 +32,7 @@ export interface Option {
     | 'list'
     | 'version'
     | 'config'
+    | 'builder'
   /** As shown to people; what an absent option means. */
   readonly default: string
   readonly sentence: string
@@ -105,6 +106,13 @@ export const OPTIONS: readonly Option[] = [
     schema: 'boolean or port',
     default: 'false',
     sentence: 'A registry for the job: `true`, or the port of the engine that it is to have.',
+  },
+  {
+    name: 'builder',
+    schema: 'builder',
+    default: 'false',
+    sentence:
+      "A buildx builder on the cluster: `true`, or its driver's options as lines of `key=value`, such as `replicas=3`.",
   },
   {
     name: 'kubectl-version',
@@ -198,6 +206,16 @@ export type KubectlVersion =
 
 export type DownloadName = 'kind' | 'kubectl'
 
+/** A builder as `docker buildx create --driver kubernetes` takes it. */
+export interface BuilderOptions {
+  /** The driver's options by name, for buildx to judge. */
+  readonly driver: Readonly<Record<string, string>>
+  /** The text of a buildkitd.toml. */
+  readonly config: string | undefined
+  /** Flags of buildkitd, as one line. */
+  readonly flags: string | undefined
+}
+
 export interface Options {
   readonly name: string | undefined
   readonly kindVersion: KindVersion
@@ -211,6 +229,7 @@ export interface Options {
   readonly ports: readonly PortMapping[]
   readonly images: readonly string[]
   readonly registry: RegistryWish | undefined
+  readonly builder: BuilderOptions | undefined
   readonly kubectlVersion: KubectlVersion
   /** Milliseconds; 0 does not wait. */
   readonly wait: number
@@ -273,6 +292,7 @@ export function parse(given: Readonly<Record<string, Given>>, world: ParseWorld)
     ports: option('ports', ports, []),
     images: option('images', images, []),
     registry: option('registry', registry, undefined),
+    builder: option('builder', value => builder(value, world.readFile), undefined),
     kubectlVersion: option('kubectl-version', kubectlVersion, { kind: 'cluster' }),
     wait: option('wait', duration, 300_000),
     dockerHost: option('docker-host', dockerHost, undefined),
@@ -430,6 +450,42 @@ function registry(value: Given): RegistryWish | undefined {
   } catch {
     throw new Problem(`${show(value)} is neither true nor false, nor a port such as 5001`)
   }
+}
+
+function builder(value: Given, readFile: ReadFile): BuilderOptions | undefined {
+  const word = typeof value === 'string' ? value.trim().toLowerCase() : value
+  if (word === false || word === 'false') return undefined
+  const given = word === true || word === 'true' ? {} : Object.fromEntries(pairs(value))
+  const { 'buildkitd-config': config, 'buildkitd-flags': flags, ...driver } = given
+  return { driver, config: config === undefined ? undefined : buildkitdConfig(config, readFile), flags }
+}
+
+/** Lines of `key=value`, which may have commas in them; on Buildkite also an array of such, or a map. */
+function pairs(value: Given): [key: string, value: string][] {
+  if (value !== null && typeof value === 'object' && !Array.isArray(value)) {
+    return Object.entries(value).map(([key, item]) => {
+      if (typeof item === 'object' || item === undefined) {
+        throw new Problem(`${key} is ${show(item)}; write it as one text, as buildx takes it, such as "a=b,c=d"`)
+      }
+      return [key, String(item)]
+    })
+  }
+  const lines = (Array.isArray(value) ? value : [value]).flatMap(item => text(item).split('\n'))
+  // Quotes around the whole are how buildx' own command line wants values with commas.
+  const words = lines.map(line => line.trim().replace(/^"(.*)"$/, '$1')).filter(line => line !== '')
+  return words.map(line => {
+    const match = /^([^=\s]+)=(.*)$/.exec(line)
+    if (!match) throw new Problem(`${show(line)} is neither true nor false, nor a driver option such as replicas=3`)
+    return [match[1] ?? '', (match[2] ?? '').trim()]
+  })
+}
+
+function buildkitdConfig(given: string, readFile: ReadFile): string {
+  // A path has no line break and no "key = value" in it.
+  if (/[\n=]/.test(given)) return given
+  const content = readFile(given)
+  if (content === undefined) throw new Problem(`buildkitd-config: ${show(given)} is no file here, and no TOML either`)
+  return content
 }
 
 function downloadUrls(value: Given): Partial<Record<DownloadName, string>> {

@@ -27,6 +27,7 @@ export const OUTPUTS = [
   { name: 'kubernetes-version', sentence: "The cluster's Kubernetes version." },
   { name: 'cpus', sentence: 'CPUs that each node offers to pods (allocatable; of the smallest node).' },
   { name: 'memory', sentence: 'Memory that each node offers to pods (allocatable; of the smallest node).' },
+  { name: 'builder', sentence: "The buildx builder's name, which BUILDX_BUILDER has too; empty without the option." },
 ] as const satisfies readonly Output[]
 
 export type OutputName = (typeof OUTPUTS)[number]['name']
@@ -48,6 +49,7 @@ export function portsOutput(ports: readonly PublishedPort[]): string {
 /** The variables for later commands: KUBECONFIG, KIND_IN_DIND_NAME and its like, KIND_IN_DIND_PORT_30080. */
 export function variablesOf(outputs: Outputs, ports: readonly PublishedPort[]): Record<string, string> {
   const variables: Record<string, string> = { KUBECONFIG: outputs.kubeconfig }
+  if (outputs.builder !== '') variables['BUILDX_BUILDER'] = outputs.builder
   for (const { name } of OUTPUTS) variables[`KIND_IN_DIND_${name.toUpperCase().replaceAll('-', '_')}`] = outputs[name]
   for (const port of ports) {
     const suffix = port.protocol === 'TCP' ? '' : `_${port.protocol}`

@@ -41,6 +41,17 @@ export const ENGINE_VARIABLES = [
 ] as const
 export type EngineVariable = (typeof ENGINE_VARIABLES)[number]
 
+/** The builder, and what making it leaves in buildx' configuration. */
+export interface BuilderPlan {
+  /** Unique for each use: a folder of configuration may outlive many of them. */
+  readonly name: string
+  /** The standalone buildx; undefined where the docker CLI has the plugin. */
+  readonly program: string | undefined
+  readonly configFolder: string
+  /** What of that folder was not there before, a folder before what is in it. */
+  readonly missing: readonly string[]
+}
+
 export interface Plan {
   readonly version: 1
   readonly cluster: string
@@ -69,6 +80,7 @@ export interface Plan {
   readonly kubeconfig: string
   readonly internalKubeconfig: string
   readonly keep: boolean
+  readonly builder: BuilderPlan | undefined
 }
 
 /**
@@ -109,6 +121,7 @@ const NAME_LENGTH = 40
  * @param facts.now milliseconds since 1970
  * @param facts.folder the folder of the job's uses
  * @param facts.nodeImage the node image's reference
+ * @param facts.builder what is known of the builder but for its name; undefined where none is asked for
  * @param facts.ownContainer the step's own container on this engine, as `findOwnContainer` finds it
  */
 export function makePlan(
@@ -121,6 +134,7 @@ export function makePlan(
     readonly folder: string
     readonly nodeImage: string
     readonly ownContainer: string | undefined
+    readonly builder: Omit<BuilderPlan, 'name'> | undefined
   },
 ): Plan {
   const given = options.name ?? options.config?.name
@@ -155,6 +169,8 @@ export function makePlan(
     kubeconfig: options.kubeconfig ?? `${folder}/kubeconfig`,
     internalKubeconfig: `${folder}/kubeconfig-internal`,
     keep: options.keep,
+    // buildx wants a letter first and is content with no dot.
+    builder: facts.builder && { name: `kind-in-dind-${use.replace('.', '-')}`, ...facts.builder },
   }
 }
 

@@ -1,9 +1,13 @@
 /** What happens after the job's commands, in this order. It is safe to run again, also when it was ended half-way. */
 import { rmSync } from 'node:fs'
+import { buildxAt } from './builder/buildx.ts'
+import { removeBuilder } from './builder/remove.ts'
 import { isOurs } from './cluster/kubeconfig.ts'
 import { removeCluster } from './cluster/remove.ts'
 import { dockerAt } from './engine/docker.ts'
+import { messageOf } from './lib/problem.ts'
 import { endProcess } from './lib/process.ts'
+import type { Plan } from './plan.ts'
 import { tellKept } from './report/facts.ts'
 import { forgetState, loadState } from './state.ts'
 import type { World } from './world.ts'
@@ -19,6 +23,12 @@ export async function post(world: World): Promise<void> {
 /** How long a pre that still runs may take to end by itself, in milliseconds; it is gone within a second of a signal. */
 const PATIENCE = 1500
 
+/** What it cannot take out of buildx' configuration is no reason to leave a cluster. */
+async function forgetBuilder({ host, run }: World, { builder, engine }: Plan): Promise<void> {
+  if (builder === undefined) return
+  await removeBuilder(buildxAt(builder.program, engine, run), builder).catch(error => host.warning(messageOf(error)))
+}
+
 async function removeUse(world: World, folder: string): Promise<void> {
   const state = loadState(folder)
   if (state === undefined) return world.host.info('Nothing was made, or all was removed before.')
@@ -28,7 +38,10 @@ async function removeUse(world: World, folder: string): Promise<void> {
   await world.host.group(`Remove the cluster ${plan.cluster}`, async () => {
     if (state.pre && (await endProcess(state.pre, PATIENCE)))
       world.host.info('Ended the start of the cluster, which was still under way')
-    const removed = await removeCluster(dockerAt(plan.engine, world.run), plan, state.joined ?? false)
+    const [removed] = await Promise.all([
+      removeCluster(dockerAt(plan.engine, world.run), plan, state.joined ?? false),
+      forgetBuilder(world, plan),
+    ])
     world.host.info(removed === undefined ? `Nothing of ${plan.cluster} is on the engine` : `Removed ${removed}`)
     if (isOurs(plan.kubeconfig, plan.cluster)) rmSync(plan.kubeconfig)
     forgetState(folder)

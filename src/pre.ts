@@ -16,8 +16,7 @@ import type { World } from './world.ts'
 export async function pre(world: World): Promise<void> {
   const { host, signal } = world
   const options = readOptions(world)
-  const { engine, kind } = await findEngineGetKind(world, options)
-  const use = await decide(world, options, engine, kind)
+  const use = await decide(world, options, await findEngineGetKind(world, options))
   const { plan } = use
 
   await host.remember(basename(plan.folder))

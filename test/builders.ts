@@ -50,6 +50,7 @@ export interface PlanFacts {
   readonly now?: number
   readonly folder?: string
   readonly nodeImage?: string
+  readonly builder?: Parameters<typeof makePlan>[2]['builder']
 }
 
 export function aPlan(facts: PlanFacts = {}): Plan {
@@ -59,6 +60,7 @@ export function aPlan(facts: PlanFacts = {}): Plan {
     now: facts.now ?? Date.UTC(2026, 0, 1),
     folder: facts.folder ?? '/job',
     ownContainer: undefined,
+    builder: facts.builder,
     nodeImage: facts.nodeImage ?? 'kindest/node:v1.34.0',
   })
 }

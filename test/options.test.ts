@@ -9,6 +9,7 @@ const CLUSTER = 'kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\n'
 const SHA256 = 'a'.repeat(64)
 const FILES = {
   'kind.yaml': `${CLUSTER}nodes:\n- role: control-plane\n`,
+  'buildkitd.toml': 'debug = true\n',
   'empty.yaml': '',
   'pod.yaml': 'kind: Pod\napiVersion: v1\n',
   'broken.yaml': 'kind: Cluster\n  nodes: [\n',
@@ -23,6 +24,7 @@ test('with nothing given everything has its default', () => {
     workers: 0,
     ports: [],
     images: [],
+    builder: undefined,
     kubectlVersion: { kind: 'cluster' },
     wait: 300_000,
     dockerHost: undefined,
@@ -111,6 +113,45 @@ const GOOD: readonly (readonly [option: string, given: Given, parsed: Partial<Op
   ['registry', 'false', { registry: undefined }],
   ['registry', 5001, { registry: { port: 5001 } }],
   ['registry', '5001', { registry: { port: 5001 } }],
+  ['builder', true, { builder: { driver: {}, config: undefined, flags: undefined } }],
+  ['builder', ' True ', { builder: { driver: {}, config: undefined, flags: undefined } }],
+  ['builder', 'false', { builder: undefined }],
+  ['builder', false, { builder: undefined }],
+  [
+    'builder',
+    'replicas=3\n\n tolerations=key=a,value=b;key=c \n"nodeselector=a=b,c=d"',
+    {
+      builder: {
+        driver: { replicas: '3', tolerations: 'key=a,value=b;key=c', nodeselector: 'a=b,c=d' },
+        ...{ config: undefined, flags: undefined },
+      },
+    },
+  ],
+  [
+    'builder',
+    ['replicas=2', 'rootless=true'],
+    { builder: { driver: { replicas: '2', rootless: 'true' }, config: undefined, flags: undefined } },
+  ],
+  [
+    'builder',
+    { replicas: 3, rootless: true, 'requests.cpu': '500m', labels: 'a=b,c=d' },
+    {
+      builder: {
+        driver: { replicas: '3', rootless: 'true', 'requests.cpu': '500m', labels: 'a=b,c=d' },
+        ...{ config: undefined, flags: undefined },
+      },
+    },
+  ],
+  [
+    'builder',
+    'buildkitd-config=buildkitd.toml\nbuildkitd-flags=--debug --oci-worker-gc=false',
+    { builder: { driver: {}, config: 'debug = true\n', flags: '--debug --oci-worker-gc=false' } },
+  ],
+  [
+    'builder',
+    { 'buildkitd-config': 'debug = true\n[worker.oci]\n' },
+    { builder: { driver: {}, config: 'debug = true\n[worker.oci]\n', flags: undefined } },
+  ],
   ['kubectl-version', 'v1.34.1', { kubectlVersion: { kind: 'release', version: 'v1.34.1' } }],
   ['kubectl-version', '1.34.1', { kubectlVersion: { kind: 'release', version: 'v1.34.1' } }],
   ['kubectl-version', 'skip', { kubectlVersion: { kind: 'skip' } }],
@@ -263,6 +304,18 @@ describe('what is wrong is refused in one sentence that names the option', () =>
     [
       'download-url: "kind=https://mirror.example/kind" does not say where the {version} goes',
       { 'download-url': 'kind=https://mirror.example/kind' },
+    ],
+    // Builders.
+    ['builder: "yes" is neither true nor false, nor a driver option such as replicas=3', { builder: 'yes' }],
+    ['builder: "=3" is neither true nor false, nor a driver option such as replicas=3', { builder: '=3' }],
+    [
+      'builder: labels is {"a":"b"}; write it as one text, as buildx takes it, such as "a=b,c=d"',
+      { builder: { labels: { a: 'b' } } },
+    ],
+    ['builder: 3 is not text', { builder: 3 }],
+    [
+      'builder: buildkitd-config: "missing.toml" is no file here, and no TOML either',
+      { builder: 'buildkitd-config=missing.toml' },
     ],
     // Configs.
     ['config: "missing.yaml" is no file here, and no inline config either', { config: 'missing.yaml' }],

@@ -17,9 +17,10 @@ test('ports are JSON by NodePort; what is not TCP says so, and an IPv6 address h
   expect(portsOutput([])).toBe('{}')
 })
 
-test('every output is a variable, each port too, and KUBECONFIG', () => {
+test('every output is a variable, each port too, KUBECONFIG, and BUILDX_BUILDER', () => {
   expect(variablesOf(outputs, ports)).toEqual({
     KUBECONFIG: 'the kubeconfig',
+    BUILDX_BUILDER: 'the builder',
     ...Object.fromEntries(
       OUTPUTS.map(({ name }) => [`KIND_IN_DIND_${name.replaceAll('-', '_').toUpperCase()}`, `the ${name}`]),
     ),
@@ -27,4 +28,8 @@ test('every output is a variable, each port too, and KUBECONFIG', () => {
     KIND_IN_DIND_PORT_30053_UDP: 'docker:32802',
     KIND_IN_DIND_PORT_30053: '[fd00::2]:32803',
   })
+})
+
+test('without a builder of ours the job keeps its own', () => {
+  expect(variablesOf({ ...outputs, builder: '' }, [])).not.toHaveProperty('BUILDX_BUILDER')
 })

@@ -1,33 +1,27 @@
 /** When the cluster is ready: watched, not polled, with one deadline. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import {
   CoreV1Api,
-  type CoreV1Event,
   type KubeConfig,
   type V1Deployment,
   type V1Node,
-  type V1Pod,
   type V1ServiceAccount,
   VersionApi,
-  Watch,
 } from '@kubernetes/client-node'
 import { formatDuration } from '../lib/duration.ts'
 import { messageOf, Problem } from '../lib/problem.ts'
+import { isNotReady, podReason } from './pods.ts'
+import { type Condition, watchUntil } from './watch.ts'
 
-/** One thing that must be, and where to watch for it. */
-interface Condition {
+/** One thing that must be, with words for it. */
+interface Readiness extends Condition {
   readonly what: string
   readonly verb: 'is' | 'are'
-  readonly path: string
-  readonly query: Readonly<Record<string, string>>
-  /** True when an object that was seen fulfils it. */
-  readonly met: (seen: ReadonlyMap<string, unknown>) => boolean
 }
 
 const isReady = (node: V1Node): boolean =>
   node.status?.conditions?.some(condition => condition.type === 'Ready' && condition.status === 'True') ?? false
 
-function conditions(nodes: readonly string[]): Condition[] {
+function conditions(nodes: readonly string[]): Readiness[] {
   return [
     {
       what: nodes.length === 1 ? 'The node' : `${nodes.length} nodes`,
@@ -94,60 +88,6 @@ export async function waitUntilReady(
   }
 }
 
-/** Watches until the condition is met. A watch without a resource version begins with what is there. */
-async function watchUntil(
-  kubeconfig: KubeConfig,
-  condition: Condition,
-  signal: AbortSignal,
-  debug: (message: string) => void,
-): Promise<void> {
-  for (;;) {
-    signal.throwIfAborted()
-    const met = await watchOnce(kubeconfig, condition, signal).catch(error => {
-      if (signal.aborted) throw error
-      debug(`watching ${condition.path}: ${messageOf(error)}`)
-      return false
-    })
-    if (met) return
-    // The server ends watches now and then; one that is refused must not become a busy loop.
-    await sleep(200, undefined, { signal })
-  }
-}
-
-async function watchOnce(kubeconfig: KubeConfig, condition: Condition, signal: AbortSignal): Promise<boolean> {
-  const seen = new Map<string, unknown>()
-  return new Promise<boolean>((resolve, reject) => {
-    let controller: AbortController | undefined
-    const finish = (settle: () => void): void => {
-      signal.removeEventListener('abort', onAbort)
-      settle()
-      controller?.abort()
-    }
-    const onAbort = (): void => finish(() => reject(signal.reason))
-    signal.addEventListener('abort', onAbort, { once: true })
-    new Watch(kubeconfig)
-      .watch(
-        condition.path,
-        condition.query,
-        (phase, object: { metadata?: { name?: string } }) => {
-          const name = object.metadata?.name
-          if (name === undefined) return
-          if (phase === 'DELETED') seen.delete(name)
-          else seen.set(name, object)
-          if (condition.met(seen)) finish(() => resolve(true))
-        },
-        error => finish(() => (error ? reject(error) : resolve(false))),
-      )
-      .then(
-        opened => {
-          controller = opened
-          if (signal.aborted) opened.abort()
-        },
-        error => finish(() => reject(error)),
-      )
-  })
-}
-
 /** A line for each node and system pod that is not ready, with the reason the cluster gives. */
 async function whatHeldItUp(kubeconfig: KubeConfig, nodes: readonly string[]): Promise<string[]> {
   const api = kubeconfig.makeApiClient(CoreV1Api)
@@ -167,19 +107,6 @@ async function whatHeldItUp(kubeconfig: KubeConfig, nodes: readonly string[]): P
     ...lines,
     ...pods.items.filter(isNotReady).map(pod => `pod ${pod.metadata?.name}: ${podReason(pod, events.items)}`),
   ]
-}
-
-const isNotReady = (pod: V1Pod): boolean =>
-  !pod.status?.conditions?.some(condition => condition.type === 'Ready' && condition.status === 'True')
-
-function podReason(pod: V1Pod, events: readonly CoreV1Event[]): string {
-  const waiting = pod.status?.containerStatuses?.find(status => status.state?.waiting)?.state?.waiting
-  const last = events
-    .filter(event => event.involvedObject.uid === pod.metadata?.uid)
-    .sort((a, b) => Number(a.lastTimestamp ?? 0) - Number(b.lastTimestamp ?? 0))
-    .at(-1)
-  const parts = [waiting?.reason ?? pod.status?.phase, waiting?.message, last && `${last.reason}: ${last.message}`]
-  return parts.filter(part => part !== undefined && part !== '').join('; ')
 }
 
 /**

@@ -1,6 +1,9 @@
 /** Reads what was asked for, finds where it will happen, and decides on everything that will be made. */
 import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
+import { buildxAt, hasPlugin } from '../builder/buildx.ts'
+import { buildxFolder, missingPaths } from '../builder/config-folder.ts'
+import { judgeBuilder } from '../builder/prepare.ts'
 import { judgeCapacity, reservationPatch } from '../cluster/capacity.ts'
 import { allowsCgroupV1, chosenImage, kindConfig, needsCertsFolder } from '../cluster/config.ts'
 import { checkName } from '../cluster/create.ts'
@@ -19,7 +22,7 @@ import type { KindConfig } from '../kind-config.ts'
 import { Problem } from '../lib/problem.ts'
 import { readTextFile } from '../lib/text-file.ts'
 import { type Options, parse } from '../options.ts'
-import { type Engine, makePlan, nodeRoles } from '../plan.ts'
+import { type BuilderPlan, type Engine, makePlan, nodeRoles } from '../plan.ts'
 import type { World } from '../world.ts'
 import { logOf, toolsOf, type Use } from './use.ts'
 
@@ -42,22 +45,48 @@ function maskCredentials(host: World['host'], options: Options): void {
   }
 }
 
-/** The engine is waited for while kind is downloaded. */
-export function findEngineGetKind(world: World, options: Options): Promise<{ engine: Engine; kind: Program }> {
+/** What a use begins with. */
+export interface Found {
+  readonly engine: Engine
+  readonly kind: Program
+  readonly builder: Omit<BuilderPlan, 'name'> | undefined
+}
+
+/** The engine is waited for while kind is downloaded, and buildx says what it thinks of the builder's options. */
+export function findEngineGetKind(world: World, options: Options): Promise<Found> {
   const { host } = world
   return host.group('Find the Docker engine, get kind', async () => {
-    const [engine, kind] = await Promise.all([
+    const [engine, kind, builder] = await Promise.all([
       findEngine(options, { ...logOf(world), env: host.env }),
       installKind({ ...toolsOf(world), version: options.kindVersion, url: options.downloadUrls.kind }),
+      options.builder === undefined ? undefined : prepareBuilder(world, options.builder),
     ])
     host.info(`Docker ${engine.version} at ${engine.address}, found by ${engine.source}`)
     if (kind.folder !== undefined) host.info(`kind ${kind.version} at ${kind.path}`)
-    return { engine, kind }
+    return { engine, kind, builder }
   })
 }
 
+async function prepareBuilder(
+  { host, run }: World,
+  options: NonNullable<Options['builder']>,
+): Promise<Omit<BuilderPlan, 'name'>> {
+  const configFolder = buildxFolder(host.env)
+  // Before the first command of buildx, which makes the folder.
+  const missing = missingPaths(configFolder)
+  // None of these commands talks to an engine, which may not answer yet.
+  if (!(await hasPlugin(dockerAt({ env: {}, aroundProxy: {} }, run)))) {
+    throw new Problem(
+      'builder: the docker CLI has no buildx; install it in the step (package docker-buildx-plugin, or the image docker:cli)',
+    )
+  }
+  const program = undefined
+  await judgeBuilder(buildxAt(program, undefined, run), options, host.folder)
+  return { program, configFolder, missing }
+}
+
 /** Decides on everything that will be made. What cannot work is said here, before anything is made. */
-export async function decide(world: World, options: Options, engine: Engine, kind: Program): Promise<Use> {
+export async function decide(world: World, options: Options, { engine, kind, builder }: Found): Promise<Use> {
   const { host, now } = world
   const docker = dockerAt(engine, world.run)
   const preflight = heeding(host)
@@ -86,7 +115,9 @@ export async function decide(world: World, options: Options, engine: Engine, kin
     folder: host.folder,
     nodeImage: image.reference,
     ownContainer: await findOwnContainer(docker),
+    builder,
   })
   await Promise.all([checkName(docker, plan), checkImages(docker, options.images)])
-  return { world, options, docker, kind, preflight, plan, reach }
+  const buildx = builder && buildxAt(builder.program, engine, world.run)
+  return { world, options, docker, kind, preflight, plan, reach, buildx }
 }

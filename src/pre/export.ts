@@ -36,6 +36,7 @@ export async function exportAll(
     'kubernetes-version': version,
     cpus: `${least.cpus}`,
     memory: memoryQuantity(least.memory),
+    builder: plan.builder?.name ?? '',
   }
   const subnets = hasProxy(host.env) ? (await docker.run(networkSubnets(plan.network))).stdout.trim().split('\n') : []
   await host.setOutputs(outputs)

@@ -1,4 +1,6 @@
 /** Nodes become ready while images stream into them and kubectl is downloaded. */
+import { buildkitImage } from '../builder/buildx.ts'
+import { ensureBuildkitImage } from '../builder/image.ts'
 import { type NodeCapacity, readCapacity } from '../cluster/capacity.ts'
 import { installKubectl, type Program } from '../cluster/install.ts'
 import { deleteBootstrapToken, kubernetesVersion, waitUntilReady } from '../cluster/ready.ts'
@@ -9,6 +11,7 @@ import { awaitRegistry, registryHosts } from '../images/registry.ts'
 import { streamImages } from '../images/stream.ts'
 import { formatBytes } from '../lib/bytes.ts'
 import type { Created } from './create.ts'
+import { startBuilderIn } from './start-builder.ts'
 import { logOf, toolsOf, type Use } from './use.ts'
 
 /** What is known of a cluster once it can be used. */
@@ -22,7 +25,7 @@ export interface Ready {
 
 /** @throws Problem where the cluster is not ready in time or an image does not get into a node */
 export function makeReady(use: Use, created: Created): Promise<Ready> {
-  const { world, options, plan, docker, preflight } = use
+  const { world, options, plan, preflight } = use
   const { host } = world
   const { kubeconfig } = created
   const title = options.wait > 0 ? 'Load images, wait until all is ready' : 'Load images'
@@ -37,10 +40,8 @@ export function makeReady(use: Use, created: Created): Promise<Ready> {
           url: options.downloadUrls.kubectl,
         }),
         options.wait > 0 ? waitUntilReady(kubeconfig, plan.nodes, options.wait, logOf(world)) : undefined,
-        streamImages(docker, options.images, plan.nodes).then(bytes => {
-          if (bytes > 0) host.info(`Loaded into every node: ${options.images.join(', ')} (${formatBytes(bytes)})`)
-        }),
         openRegistry(use, created),
+        loadImages(use).then(() => startBuilderIn(use, kubeconfig)),
         deleteBootstrapToken(kubeconfig),
       ])
       const skewed = kubectl === undefined ? undefined : skew(kubectl.version, version)
@@ -63,4 +64,16 @@ async function openRegistry({ world, plan, docker }: Use, { kubeconfig, registry
       help: `push with docker to ${registry.engine}, with other tools of the job to ${registry.step}; pods pull by either name`,
     }),
   ])
+}
+
+/** The builder's image is loaded like any other. */
+async function loadImages({ world: { host }, options, plan, docker }: Use): Promise<void> {
+  const images = new Set(options.images)
+  if (options.builder) {
+    const buildkit = buildkitImage(options.builder)
+    await ensureBuildkitImage(docker, buildkit, host.info)
+    images.add(buildkit)
+  }
+  const bytes = await streamImages(docker, [...images], plan.nodes)
+  if (bytes > 0) host.info(`Loaded into every node: ${[...images].join(', ')} (${formatBytes(bytes)})`)
 }

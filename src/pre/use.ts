@@ -1,3 +1,4 @@
+import type { Buildx } from '../builder/buildx.ts'
 import type { Program } from '../cluster/install.ts'
 import type { Docker } from '../engine/docker.ts'
 import type { Heed } from '../engine/preflight.ts'
@@ -15,6 +16,8 @@ export interface Use {
   readonly preflight: Heed
   readonly plan: Plan
   readonly reach: Reach
+  /** Undefined where no builder is asked for. */
+  readonly buildx: Buildx | undefined
 }
 
 /** How the step may get to what the engine publishes. */

@@ -1,0 +1,57 @@
+import { messageOf, Problem } from '../lib/problem.ts'
+import { CommandFailed } from '../lib/run.ts'
+import type { BuilderOptions } from '../options.ts'
+import { type Buildx, createBuilder, errorIn } from './buildx.ts'
+import { writeConfig } from './prepare.ts'
+
+/** What the builder's start needs of the cluster. */
+export interface BuilderCluster {
+  /** Makes the namespace where there is none of that name. */
+  makeNamespace(name: string): Promise<void>
+  /** Watches until the pods are ready; @throws Problem at the deadline, or with what keeps one from starting. */
+  podsReady(namespace: string): Promise<void>
+  /** A line for each pod that is not ready, with its events. */
+  notReady(namespace: string): Promise<string[]>
+}
+
+/**
+ * Makes the builder and its pods, and waits until they are ready. buildx makes what its driver makes and counts ready pods;
+ * why one does not start is seen beside it.
+ *
+ * @param given.name the builder's
+ * @param given.kubeconfig the path by which later commands reach the cluster too
+ * @param given.folder where a buildkitd.toml is written
+ * @param given.wait false makes only the builder; its first build makes the pods then
+ */
+export async function startBuilder(
+  buildx: Buildx,
+  given: {
+    readonly name: string
+    readonly options: BuilderOptions
+    readonly kubeconfig: string
+    readonly folder: string
+    readonly wait: boolean
+  },
+  cluster: BuilderCluster,
+): Promise<void> {
+  const { name, options, kubeconfig, wait } = given
+  const namespace = options.driver['namespace'] || 'default'
+  if (namespace !== 'default') await cluster.makeNamespace(namespace)
+  const configFile = await writeConfig(buildx, options.config, given.folder)
+  const running = buildx.start(createBuilder({ name, options, configFile, boot: wait }), { KUBECONFIG: kubeconfig })
+  running.stdout.resume()
+  const created = running.ended.catch(async (error: unknown) => {
+    if (!(error instanceof CommandFailed) || error.endedBy !== undefined) throw error
+    const said = errorIn(error.result.stderr)
+    const held = await cluster.notReady(namespace).catch(why => [messageOf(why)])
+    throw new Problem(
+      [`builder: docker buildx does not start it: ${said}`, ...held.map(line => `  ${line}`)].join('\n'),
+    )
+  })
+  try {
+    await Promise.all([created, wait ? cluster.podsReady(namespace) : undefined])
+  } catch (error) {
+    running.end()
+    throw error
+  }
+}

@@ -1,0 +1,94 @@
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { buildxFolder, dockerFolder, missingPaths } from '../../src/builder/config-folder.ts'
+import { removeBuilder } from '../../src/builder/remove.ts'
+import { Problem } from '../../src/lib/problem.ts'
+import { type Stub, stubBuildx } from './stub.ts'
+
+/** Forgets as buildx does: what carries the builder's name goes. */
+const FORGET = 'for name; do :; done; rm -r "$BUILDX_CONFIG"/*/"$name"'
+
+let stub: Stub
+let folder: string
+beforeEach(() => {
+  stub = stubBuildx(FORGET)
+  folder = join(stub.folder, 'docker/buildx')
+})
+afterEach(() => stub.remove())
+
+/** What buildx leaves in its folder when a builder was made and used. */
+function used(name: string): void {
+  for (const part of ['instances', 'defaults', 'activity', 'refs']) mkdirSync(join(folder, part), { recursive: true })
+  mkdirSync(join(folder, 'refs', name))
+  for (const file of ['.lock', '.buildNodeID', `instances/${name}`, `activity/${name}`])
+    writeFileSync(join(folder, file), '')
+}
+
+function tree(): string[] {
+  return existsSync(stub.folder)
+    ? readdirSync(stub.folder, { recursive: true, encoding: 'utf8' })
+        .filter(path => path.startsWith('docker'))
+        .sort()
+    : []
+}
+
+const remove = (missing: readonly string[]) =>
+  removeBuilder(stub.buildx, { name: 'ours', program: undefined, configFolder: folder, missing })
+
+describe("buildx' configuration is as it was", () => {
+  test('where there was none, twice', async () => {
+    const missing = missingPaths(folder)
+    used('ours')
+    await remove(missing)
+    await remove(missing)
+    expect(tree()).toEqual([])
+    expect(stub.commands()).toEqual(['rm --keep-daemon --force ours'])
+  })
+
+  test('where the user had a builder', async () => {
+    used('theirs')
+    const before = tree()
+    const missing = missingPaths(folder)
+    used('ours')
+    await remove(missing)
+    expect(missing).toEqual([])
+    expect(tree()).toEqual(before)
+  })
+
+  test('where the job has made another one since, which stays with what it needs', async () => {
+    const missing = missingPaths(folder)
+    used('ours')
+    used('theirs')
+    await remove(missing)
+    expect(tree()).toEqual(expect.arrayContaining(['docker/buildx/instances/theirs', 'docker/buildx/.lock']))
+    expect(tree()).not.toContain('docker/buildx/instances/ours')
+  })
+
+  test('and what others have put there stays', async () => {
+    const missing = missingPaths(folder)
+    used('ours')
+    writeFileSync(join(folder, 'current'), '{}')
+    await remove(missing)
+    expect(tree()).toEqual(['docker', 'docker/buildx', 'docker/buildx/current'])
+  })
+})
+
+test('where buildx fails it says what to do', async () => {
+  used('ours')
+  stub.remove()
+  stub = stubBuildx('echo "ERROR: locked" >&2; exit 1')
+  folder = join(stub.folder, 'docker/buildx')
+  used('ours')
+  await expect(remove([])).rejects.toThrow(
+    new Problem('builder: buildx does not forget ours (locked); docker buildx rm --keep-daemon ours does'),
+  )
+})
+
+test.each([
+  [{ HOME: '/home/me' }, '/home/me/.docker', '/home/me/.docker/buildx'],
+  [{ HOME: '/home/me', DOCKER_CONFIG: '/d' }, '/d', '/d/buildx'],
+  [{ HOME: '/home/me', DOCKER_CONFIG: '/d', BUILDX_CONFIG: '/b' }, '/d', '/b'],
+])('with %j the folders are %s and %s', (env, docker, buildx) => {
+  expect([dockerFolder(env), buildxFolder(env)]).toEqual([docker, buildx])
+})

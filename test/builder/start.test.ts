@@ -1,0 +1,72 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, expect, test } from 'vitest'
+import { type BuilderCluster, startBuilder } from '../../src/builder/start.ts'
+import { Problem } from '../../src/lib/problem.ts'
+import { type Stub, stubBuildx } from './stub.ts'
+
+let stub: Stub
+afterEach(() => stub.remove())
+
+function start(
+  options: { driver?: Record<string, string>; config?: string },
+  cluster: Partial<BuilderCluster>,
+  wait = true,
+) {
+  return startBuilder(
+    stub.buildx,
+    {
+      name: 'b',
+      options: { driver: {}, config: undefined, flags: undefined, ...options },
+      ...{ kubeconfig: '/job/kubeconfig', folder: stub.folder, wait },
+    },
+    { makeNamespace: async () => {}, podsReady: async () => {}, notReady: async () => [], ...cluster },
+  )
+}
+
+test('it is made for the kubeconfig that later commands have', async () => {
+  stub = stubBuildx('echo "$KUBECONFIG" >"$0.kubeconfig"')
+  await start({}, {})
+  expect(stub.commands()).toEqual(['create --driver=kubernetes --name=b --node=buildkit --bootstrap'])
+  expect(readFileSync(join(stub.folder, 'buildx.kubeconfig'), 'utf8')).toBe('/job/kubeconfig\n')
+})
+
+test('its namespace is made before, and is where its pods are looked for', async () => {
+  stub = stubBuildx('')
+  const seen: string[] = []
+  await start(
+    { driver: { namespace: 'build' } },
+    {
+      makeNamespace: async name => void seen.push(`make ${name}`),
+      podsReady: async name => void seen.push(`ready ${name}`),
+    },
+  )
+  expect(seen).toEqual(['make build', 'ready build'])
+})
+
+test('the default namespace is there', async () => {
+  stub = stubBuildx('')
+  await start({}, { makeNamespace: () => Promise.reject(new Error('made')) })
+})
+
+test('without a wait nothing is started', async () => {
+  stub = stubBuildx('')
+  await start({}, { podsReady: () => Promise.reject(new Error('waited')) }, false)
+  expect(stub.commands()[0]).not.toContain('--bootstrap')
+})
+
+test("a pod that does not start ends the start, though buildx' own wait goes on", async () => {
+  stub = stubBuildx('sleep 60')
+  const held = new Problem('builder: a pod of it does not start')
+  await expect(start({}, { podsReady: () => Promise.reject(held) })).rejects.toThrow(held)
+})
+
+test("where buildx gives up first its words come with the pods' own", async () => {
+  stub = stubBuildx('echo "ERROR: expected 1 replicas to be ready, got 0" >&2; exit 1')
+  const notReady = async (): Promise<string[]> => ['pod buildkit-1: ImagePullBackOff']
+  await expect(start({}, { notReady, podsReady: () => new Promise(() => {}) })).rejects.toThrow(
+    new Problem(
+      'builder: docker buildx does not start it: expected 1 replicas to be ready, got 0\n  pod buildkit-1: ImagePullBackOff',
+    ),
+  )
+})
