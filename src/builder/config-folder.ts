@@ -16,7 +16,8 @@ export function buildxFolder(env: Environment): string {
 
 /** The folders and files that any command of buildx makes, beside those that carry a builder's name. */
 const FOLDERS = ['instances', 'defaults', 'activity', 'refs']
-const FILES = ['.lock', '.buildNodeID']
+const LOCK = '.lock'
+const FILES = [LOCK, '.buildNodeID']
 
 /** What of buildx' folder is not there yet, the folders above it included: a folder stands before what is in it. */
 export function missingPaths(folder: string): string[] {
@@ -26,13 +27,16 @@ export function missingPaths(folder: string): string[] {
 }
 
 /**
- * Removes what was not there before the job: files where no builder is left that may use them, and folders that are empty.
+ * Removes what was not there before the job: files, the lock where no builder is left for which it may be held, and folders that
+ * are empty.
  *
  * @param missing as `missingPaths` found it
  */
 export function removeNew(folder: string, missing: readonly string[]): void {
-  if (missing.length === 0 || holds(join(folder, 'instances'))) return
-  for (const name of FILES) if (missing.includes(join(folder, name))) rmSync(join(folder, name), { force: true })
+  const kept = holds(join(folder, 'instances')) ? [LOCK] : []
+  for (const name of FILES.filter(file => !kept.includes(file))) {
+    if (missing.includes(join(folder, name))) rmSync(join(folder, name), { force: true })
+  }
   for (const path of missing.toReversed()) {
     try {
       rmdirSync(path)
