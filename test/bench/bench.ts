@@ -1,0 +1,90 @@
+/**
+ * Measures how fast we are against what people do today, on the lab.
+ * Arguments: [--rounds N] [GROUP]... of whole, ready, start, loads, growth, parts; all by default.
+ */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpus, release, totalmem } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { names } from '../e2e/lab.ts'
+import { createBench } from './place.ts'
+import { failures, markdown, picture, type Results } from './report.ts'
+import { GROUPS, GROWTH, measureGrowth, measureLoads, measureParts, type Round, startLoads } from './rows.ts'
+
+const LOADS = ['loads', 'growth', 'parts']
+const FILES = { results: 'results.json', report: 'RESULTS.md', picture: 'where-the-time-goes.svg' }
+const path = (name: keyof typeof FILES): string => join(import.meta.dirname, FILES[name])
+
+const { values, positionals } = parseArgs({
+  args: process.argv.slice(3),
+  options: { rounds: { type: 'string', default: '5' } },
+  allowPositionals: true,
+})
+const rounds = Number(values.rounds)
+const groups = positionals.length > 0 ? positionals : [...Object.keys(GROUPS), ...LOADS]
+const unknown = groups.filter(group => GROUPS[group] === undefined && !LOADS.includes(group))
+if (unknown.length > 0 || !(rounds >= 1))
+  throw new Error(`usage: bench [--rounds N] [${[...Object.keys(GROUPS), ...LOADS].join('|')}]...`)
+
+const say = (line: string): void => void process.stdout.write(`${new Date().toTimeString().slice(0, 8)} ${line}\n`)
+const samples: Record<string, { ours: number[]; baseline: number[] }> = {}
+const growth = GROWTH.map(() => ({ ours: [] as number[], baseline: [] as number[] }))
+const parts: (readonly number[])[] = []
+
+function keep(round: Round): void {
+  for (const [row, { ours, baseline }] of Object.entries(round)) {
+    samples[row] ??= { ours: [], baseline: [] }
+    const kept = samples[row]
+    kept.ours.push(ours)
+    if (baseline !== undefined) kept.baseline.push(baseline)
+    say(
+      `${row}: ${(ours / 1000).toFixed(2)} s${baseline === undefined ? '' : `, baseline ${(baseline / 1000).toFixed(2)} s`}`,
+    )
+  }
+}
+
+say('making the place and the images')
+const bench = await createBench(groups.some(group => group !== 'start' && group !== 'ready') ? 8 : 0)
+try {
+  for (const group of groups) {
+    const measure = GROUPS[group]
+    for (let round = 0; measure !== undefined && round < rounds; round++) keep(await measure(bench, round))
+  }
+  if (groups.some(group => LOADS.includes(group))) {
+    const loads = await startLoads(bench)
+    for (let round = 0; round < rounds; round++) {
+      if (groups.includes('loads')) keep(await measureLoads(loads, round))
+      if (groups.includes('parts')) parts.push(await measureParts(bench, loads))
+      for (const [index, point] of groups.includes('growth') ? GROWTH.entries() : []) {
+        const { ours, baseline } = await measureGrowth(loads, round, point)
+        growth[index]?.ours.push(ours)
+        growth[index]?.baseline.push(baseline)
+        say(
+          `${point.nodes} nodes, ${point.images} images: ${(ours / 1000).toFixed(2)} s, baseline ${(baseline / 1000).toFixed(2)} s`,
+        )
+      }
+    }
+  }
+} finally {
+  await bench.remove()
+}
+
+const before = existsSync(path('results')) ? (JSON.parse(readFileSync(path('results'), 'utf8')) as Results) : undefined
+const measured = new Date().toISOString().slice(0, 10)
+const results: Results = {
+  rows: {
+    ...before?.rows,
+    ...Object.fromEntries(Object.entries(samples).map(([row, kept]) => [row, { measured, ...kept }])),
+  },
+  growth: groups.includes('growth') ? growth : (before?.growth ?? []),
+  parts: groups.includes('parts') ? parts : (before?.parts ?? []),
+  machine: `Measured on ${measured}: ${cpus().length} cores (${cpus()[0]?.model.trim()}), ${Math.round(totalmem() / 2 ** 30)} GiB, Linux ${release()}; kind ${names.kindVersion}, Kubernetes ${names.kubernetesVersion}, Docker ${bench.version}.`,
+}
+writeFileSync(path('results'), `${JSON.stringify(results)}\n`)
+writeFileSync(path('report'), markdown(results))
+if (results.parts.length > 0) writeFileSync(path('picture'), picture(results))
+say(`written: ${Object.values(FILES).join(', ')} in test/bench`)
+for (const failure of failures(results)) {
+  say(`too slow: ${failure}`)
+  process.exitCode = 1
+}

@@ -1,0 +1,240 @@
+/** The rows of the speed table: what is measured, against what people do today, and how fast it must be. */
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { names } from '../e2e/lab.ts'
+import { BASE_IMAGE, image } from './images.ts'
+import type { Bench } from './place.ts'
+import type { Bound } from './statistics.ts'
+
+/** Milliseconds of one round, by row. */
+export type Round = Readonly<Record<string, { readonly ours: number; readonly baseline?: number }>>
+
+export interface Row extends Bound {
+  readonly title: string
+}
+
+export const ROWS: Readonly<Record<string, Row>> = {
+  whole: {
+    title: 'Two nodes, four images of 220 MB that share a base: until ready and loaded',
+    kind: 'ratio',
+    must: 0.7,
+    aim: 0.55,
+  },
+  loads: { title: 'The same loads alone, of one `kind load` with all four', kind: 'ratio', must: 0.7, aim: 0.5 },
+  'loads-with-base': { title: 'The same loads when the nodes have the base', kind: 'ratio', must: 0.6, aim: 0.4 },
+  'loads-again': { title: 'The same loads when the nodes have all', kind: 'ratio', must: 1, aim: 0.7 },
+  ready: { title: 'No images: until all nodes and CoreDNS are ready', kind: 'ratio', must: 1, aim: 0.93 },
+  post: { title: 'Post, more than `kind delete cluster`', kind: 'more', must: 500, aim: 0 },
+  start: { title: 'From process start to the first call of the engine', kind: 'absolute', must: 500, aim: 250 },
+}
+
+/** What is measured together, in an order of its own; each gives one or more rows. */
+export const GROUPS: Readonly<Record<string, (bench: Bench, round: number) => Promise<Round>>> = {
+  whole: measureWhole,
+  ready: measureReady,
+  start: measureStart,
+}
+
+const FOUR = [1, 2, 3, 4].map(image)
+const CONFIG = `kind: Cluster
+apiVersion: kind.x-k8s.io/v1alpha4
+nodes: [{role: control-plane}, {role: worker}]`
+const create = (flags = ''): string =>
+  `kind create cluster --name baseline --image ${names.images.node} --kubeconfig /tmp/baseline ${flags} --config - <<'EOF'\n${CONFIG}\nEOF\n`
+const REMOVE = 'kind delete cluster --name baseline --kubeconfig /tmp/baseline'
+
+/** Who goes first alternates, so that what one leaves in caches does not always help the same. */
+async function alternating<T>(round: number, ours: () => Promise<T>, baseline: () => Promise<T>): Promise<[T, T]> {
+  if (round % 2 === 0) {
+    const first = await ours()
+    return [first, await baseline()]
+  }
+  const first = await baseline()
+  return [await ours(), first]
+}
+
+async function ourCluster(bench: Bench, inputs: Readonly<Record<string, string>>): Promise<[number, number]> {
+  const use = await bench.start({ workers: '1', ...inputs })
+  const post = await bench.job.post(use)
+  return [use.took, post.took]
+}
+
+async function measureWhole(bench: Bench, round: number): Promise<Round> {
+  const [ours, baseline] = await alternating(
+    round,
+    () => ourCluster(bench, { images: FOUR.join(','), 'kubectl-version': 'skip' }),
+    async () => {
+      const loads = FOUR.map(name => `kind load docker-image --name baseline ${name}`).join('\n')
+      const up = await bench.time(`${create('--wait 5m')}${loads}`)
+      return [up, await bench.time(REMOVE)] as [number, number]
+    },
+  )
+  return { whole: { ours: ours[0], baseline: baseline[0] }, post: { ours: ours[1], baseline: baseline[1] } }
+}
+
+async function measureReady(bench: Bench, round: number): Promise<Round> {
+  const inNode = 'docker exec baseline-control-plane kubectl --kubeconfig /etc/kubernetes/admin.conf'
+  const wait = `${inNode} wait nodes --all --for condition=Ready --timeout 5m
+${inNode} wait deployment/coredns --namespace kube-system --for condition=Available --timeout 5m`
+  const [ours, baseline] = await alternating(
+    round,
+    () => ourCluster(bench, { 'kubectl-version': 'skip' }),
+    async () => {
+      const up = await bench.time(`${create()}${wait}`)
+      return [up, await bench.time(REMOVE)] as [number, number]
+    },
+  )
+  return { ready: { ours: ours[0], baseline: baseline[0] } }
+}
+
+/** An engine that is nobody's: what counts is when it is called first. */
+async function measureStart(): Promise<Round> {
+  const folder = mkdtempSync(join(tmpdir(), 'bench-'))
+  let called = (): void => {}
+  const server = createServer((_, response) => {
+    called()
+    response.statusCode = 500
+    response.end()
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  try {
+    const started = performance.now()
+    const first = new Promise<void>(resolve => {
+      called = resolve
+    })
+    const child = spawn(names.tools.node, [join(import.meta.dirname, '../../dist/main.js')], {
+      env: {
+        PATH: `${dirname(names.tools.kind)}:${process.env['PATH']}`,
+        HOME: folder,
+        GITHUB_ACTIONS: 'true',
+        RUNNER_TEMP: folder,
+        DOCKER_HOST: `tcp://127.0.0.1:${(server.address() as AddressInfo).port}`,
+        'INPUT_KIND-VERSION': 'installed',
+      },
+      stdio: 'ignore',
+    })
+    const gone = new Promise<void>(resolve => child.once('exit', () => resolve()))
+    await Promise.race([first, gone.then(() => Promise.reject(new Error('it ended without calling the engine')))])
+    const ours = performance.now() - started
+    child.kill('SIGKILL')
+    await gone
+    return { start: { ours } }
+  } finally {
+    server.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** A cluster of three nodes that stays up for all loads. */
+export interface Loads {
+  readonly nodes: readonly string[]
+  /** Takes all of the bench's images out of every node, and loads some into some again. */
+  reset(images: readonly string[], nodes: readonly string[]): Promise<void>
+  /** Loads with both ways from the same state. @param nodes how many of the nodes */
+  measure(
+    round: number,
+    images: readonly string[],
+    nodes: number,
+    before?: readonly string[],
+  ): Promise<{ ours: number; baseline: number }>
+}
+
+/** Starts the cluster. Post removes it with the place. */
+export async function startLoads(bench: Bench): Promise<Loads> {
+  const { outputs } = await bench.start({ workers: '2' })
+  const cluster = outputs['name'] ?? ''
+  const nodes = ['worker', 'worker2', 'control-plane'].map(role => `${cluster}-${role}`)
+  const all = [BASE_IMAGE, ...Array.from({ length: 8 }, (_, index) => image(index + 1))].map(
+    name => `docker.io/${name}`,
+  )
+  const kindLoad = (images: readonly string[], of: readonly string[]): string =>
+    `kind load docker-image --name ${cluster} --nodes ${of.join(',')} ${images.join(' ')}`
+  const ourLoad = (images: readonly string[], of: readonly string[]): string =>
+    `kind-in-dind load --nodes ${of.join(',')} ${images.join(' ')}`
+
+  /** Takes the images out of the nodes again, with their content and snapshots. */
+  const reset = async (before: readonly string[], of: readonly string[]): Promise<void> => {
+    const remove = nodes.map(
+      node => `docker exec ${node} ctr --namespace k8s.io images rm --sync ${all.join(' ')} >/dev/null 2>&1 || true`,
+    )
+    await bench.time(remove.join('\n'))
+    if (before.length > 0) await bench.time(kindLoad(before, of))
+  }
+  return {
+    nodes,
+    reset,
+    measure: async (round, images, count, before = []) => {
+      const of = nodes.slice(0, count)
+      const way = (script: string) => async (): Promise<number> => {
+        await reset(before, of)
+        return bench.time(script)
+      }
+      const [ours, baseline] = await alternating(round, way(ourLoad(images, of)), way(kindLoad(images, of)))
+      return { ours, baseline }
+    },
+  }
+}
+
+/** The three rows of loads. */
+export async function measureLoads(loads: Loads, round: number): Promise<Round> {
+  return {
+    loads: await loads.measure(round, FOUR, 2),
+    'loads-with-base': await loads.measure(round, FOUR, 2, [BASE_IMAGE]),
+    'loads-again': await loads.measure(round, FOUR, 2, FOUR),
+  }
+}
+
+/** How the cost of a load grows: with nodes, and with images. */
+export const GROWTH: readonly { readonly nodes: number; readonly images: number }[] = [
+  ...[1, 2, 3].map(nodes => ({ nodes, images: 4 })),
+  ...[1, 2, 8].map(images => ({ nodes: 2, images })),
+]
+
+export async function measureGrowth(
+  loads: Loads,
+  round: number,
+  point: (typeof GROWTH)[number],
+): Promise<{ ours: number; baseline: number }> {
+  return loads.measure(
+    round,
+    Array.from({ length: point.images }, (_, index) => image(index + 1)),
+    point.nodes,
+  )
+}
+
+/** Where the time of a plain load into one node goes: each part does what the one before does, and something more. */
+export const PARTS: readonly { readonly title: string; readonly script: (node: string) => string }[] = [
+  {
+    title: 'the engine reads the images and sends them to the step',
+    script: () => `docker save ${FOUR.join(' ')} >/dev/null`,
+  },
+  {
+    title: 'the step sends them on, into the node',
+    script: node => `docker save ${FOUR.join(' ')} | docker exec --interactive ${node} sh -c 'cat >/dev/null'`,
+  },
+  {
+    title: 'containerd hashes and stores them',
+    script: node =>
+      `docker save ${FOUR.join(' ')} | docker exec --interactive ${node} ctr -n k8s.io images import --no-unpack - >/dev/null`,
+  },
+  {
+    title: 'containerd unpacks them',
+    script: node =>
+      `docker save ${FOUR.join(' ')} | docker exec --interactive ${node} ctr -n k8s.io images import - >/dev/null`,
+  },
+]
+
+/** Milliseconds of each part up to and with itself. */
+export async function measureParts(bench: Bench, loads: Loads): Promise<readonly number[]> {
+  const node = loads.nodes[0] ?? ''
+  const sums: number[] = []
+  for (const { script } of PARTS) {
+    await loads.reset([], [node])
+    sums.push(await bench.time(script(node)))
+  }
+  return sums
+}
