@@ -1,9 +1,8 @@
 /** The command and sub-action `load`: images for a cluster that is up, later in the job. */
 import { chooseNodes, parseLoad } from './commands.ts'
 import { dockerAt } from './engine/docker.ts'
+import { loadImages } from './images/load.ts'
 import { checkImages } from './images/present.ts'
-import { streamImages } from './images/stream.ts'
-import { formatBytes } from './lib/bytes.ts'
 import { Problem } from './lib/problem.ts'
 import { loadState } from './state.ts'
 import type { World } from './world.ts'
@@ -20,8 +19,7 @@ export async function load({ host, run }: World): Promise<void> {
   const docker = dockerAt(plan.engine, run)
   await host.group(`Load images into ${plan.cluster}`, async () => {
     await checkImages(docker, options.images)
-    const bytes = await streamImages(docker, options.images, nodes)
-    host.info(`Loaded into ${nodes.join(', ')}: ${options.images.join(', ')} (${formatBytes(bytes)})`)
+    await loadImages(docker, options.images, nodes, host)
   })
 }
 

@@ -192,16 +192,38 @@ export const imageArchitecture = (reference: string): string[] => [
 export const pullImage = (reference: string): string[] => ['pull', '--quiet', '--', reference]
 export const saveImages = (references: readonly string[]): string[] => ['save', '--', ...references]
 
-/** Reads an image archive from stdin into the node's containerd, where the kubelet looks (namespace k8s.io). */
-export const importImages = (node: string): string[] => [
+/** Prints a line of JSON for each image, in the order of the references: its id, and the digests of its unpacked layers. */
+export const describeImages = (references: readonly string[]): string[] => [
+  'image',
+  'inspect',
+  '--format={"id":{{json .Id}},"layers":{{json .RootFS.Layers}}}',
+  '--',
+  ...references,
+]
+
+/**
+ * Reads an image archive from stdin into the node's containerd, where the kubelet looks (namespace k8s.io). One import waits
+ * for another in the node, whoever began it, and ends there too when it takes too long: a killed docker CLI ends nothing.
+ * With --digests the kubelet also sees by which manifest an image came.
+ *
+ * @param limit seconds
+ */
+export const importImages = (node: string, snapshotter: string, limit: number): string[] => [
   'exec',
   '--interactive',
   node,
+  'flock',
+  `--timeout=${limit}`,
+  '/run/kind-in-dind-import.lock',
+  'timeout',
+  '--kill-after=5',
+  `${limit}`,
   'ctr',
   '--namespace=k8s.io',
   'images',
   'import',
   '--digests',
+  `--snapshotter=${snapshotter}`,
   '-',
 ]
 

@@ -1,68 +1,353 @@
-import type { Writable } from 'node:stream'
-import { type Docker, importImages, saveImages } from '../engine/docker.ts'
+/** Images on their way into the nodes. */
+import { type Docker, describeImages, importImages, saveImages } from '../engine/docker.ts'
 import { messageOf, Problem } from '../lib/problem.ts'
+import { Feed, LIMITS, type Limits, type Outcome, waitForRoom } from './feed.ts'
+import type { Loaded } from './loaded.ts'
+import { askNode, EMPTY_NODE, lackingLayers, type NodeContent, parseNodeContent } from './node-content.ts'
+import { blobDigest, type Descriptor, IMAGE_NAME, readConfig, readIndex, readManifest } from './oci.ts'
+import { parseReference } from './reference.ts'
+import { padding, readTar, TAR_END, tarFile, tarHeader } from './tar.ts'
 
-/**
- * Streams images from the engine into every node: one read of the engine feeds all nodes. A node that fails does not
- * hold up the others.
- *
- * @returns bytes read from the engine
- * @throws Problem that names each node whose import failed
- */
-export async function streamImages(
-  docker: Docker,
-  references: readonly string[],
-  nodes: readonly string[],
-): Promise<number> {
-  if (references.length === 0) return 0
-  const source = docker.start(saveImages(references))
-  const sinks = nodes.map(node => ({ node, running: docker.start(importImages(node)) }))
-  for (const { running } of sinks) running.stdout.resume()
-
-  let bytes = 0
-  let isWanted = true
-  for await (const chunk of source.stdout as AsyncIterable<Buffer>) {
-    bytes += chunk.length
-    await Promise.all(sinks.map(({ running }) => write(running.stdin, chunk)))
-    isWanted = sinks.some(({ running }) => !running.stdin.destroyed)
-    if (!isWanted) break
-  }
-  if (!isWanted) source.end()
-  const unreadable = await source.ended.then(
-    () => undefined,
-    (error: unknown) => messageOf(error),
-  )
-  for (const { running } of sinks) {
-    // Half a stream must not look whole to containerd.
-    if (unreadable === undefined) running.stdin.end()
-    else running.end()
-  }
-  const failures = await Promise.all(
-    sinks.map(({ node, running }) =>
-      running.ended.then(
-        () => [],
-        (error: unknown) => [`${node}: ${messageOf(error)}`],
-      ),
-    ),
-  )
-  if (unreadable !== undefined && isWanted) {
-    throw new Problem(`images: the engine does not give them out: ${unreadable}`)
-  }
-  if (failures.flat().length > 0) throw new Problem(`images: the import failed in ${failures.flat().join('; ')}`)
-  return bytes
+export interface StreamOptions {
+  readonly debug: (message: string) => void
+  /** Sees how many bytes were read so far, often. */
+  readonly onProgress?: (bytes: number) => void
+  readonly limits?: Limits
 }
 
 /**
- * Writes and waits until the sink takes more, or is gone. Not stream.pipe: with several sinks it may wait for ever for one
- * that closed.
+ * Brings images into every node. One read of the engine feeds all nodes, and none gets what it has: neither an image whose
+ * name and content are there, nor a layer that is unpacked there already.
+ *
+ * @throws Problem that names each node whose import failed; the others have all then
  */
-function write(sink: Writable, chunk: Buffer): Promise<void> | undefined {
-  if (sink.destroyed || sink.write(chunk)) return undefined
-  return new Promise(resolve => {
-    const done = (): void => {
-      sink.off('drain', done).off('close', done)
-      resolve()
+export async function streamImages(
+  docker: Docker,
+  { references }: { readonly references: readonly string[] },
+  nodes: readonly string[],
+  options: StreamOptions,
+): Promise<readonly Loaded[]> {
+  if (references.length === 0) return []
+  const [images, contents] = await Promise.all([
+    describe(docker, references),
+    Promise.all(nodes.map(node => look(docker, node, options.debug))),
+  ])
+  return bring(docker, images, { open: wanted => openEngine(docker, wanted) }, contents, options)
+}
+
+/** An image as a source has it. */
+interface Image {
+  readonly given: string
+  /** As containerd names it. */
+  readonly name: string
+  /** The digests that tell its content: of its config, manifest or index. */
+  readonly ids: readonly string[]
+  readonly diffIds: readonly string[]
+}
+
+/** Where images come from. */
+interface Origin {
+  /** Begins a read of these images. */
+  readonly open: (images: readonly Image[]) => Source
+}
+
+interface Source {
+  readonly bytes: AsyncIterable<Buffer>
+  /** Rejects with why it could not be read to its end. */
+  readonly ended: Promise<unknown>
+  readonly stop: () => void
+}
+
+async function describe(docker: Docker, references: readonly string[]): Promise<readonly Image[]> {
+  const { stdout } = await docker.run(describeImages(references))
+  const told = stdout
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line) as { id: string; layers: readonly string[] | null })
+  return references.map((given, index) => ({
+    given,
+    name: parseReference(given).name,
+    ids: [told[index]?.id ?? ''],
+    diffIds: told[index]?.layers ?? [],
+  }))
+}
+
+function openEngine(docker: Docker, images: readonly Image[]): Source {
+  const running = docker.start(saveImages(images.map(({ given }) => given)))
+  return { bytes: running.stdout as AsyncIterable<Buffer>, ended: running.ended, stop: running.end }
+}
+
+/** A node and what it has. */
+interface Looked {
+  readonly node: string
+  readonly content: NodeContent
+}
+
+/** What a node has; nothing where it does not tell: all is sent to it then, and its import says what is wrong with it. */
+async function look(docker: Docker, node: string, debug: (message: string) => void): Promise<Looked> {
+  try {
+    return { node, content: parseNodeContent((await docker.run(askNode(node))).stdout) }
+  } catch (error) {
+    debug(`${node} does not tell what it has: ${messageOf(error)}`)
+    return { node, content: EMPTY_NODE }
+  }
+}
+
+/** What one node is to get. */
+interface Target extends Looked {
+  readonly images: readonly Image[]
+  /** Whether it gets all, whatever it has. */
+  readonly plain: boolean
+  /** Bytes that were sent, by the digest of what they are. */
+  readonly sent: Map<string, number>
+  /** Digests of what was not sent, because the node has it. */
+  readonly skipped: Set<string>
+}
+
+async function bring(
+  docker: Docker,
+  images: readonly Image[],
+  origin: Origin,
+  nodes: readonly Looked[],
+  options: StreamOptions,
+): Promise<readonly Loaded[]> {
+  const started = performance.now()
+  const targets = nodes
+    .map(
+      (looked): Target => ({
+        ...looked,
+        plain: false,
+        sent: new Map(),
+        skipped: new Set(),
+        images: images.filter(lacks(looked)),
+      }),
+    )
+    .filter(target => target.images.length > 0)
+  const blobs: Blobs = new Map()
+  const failures: string[] = []
+  const outcomes = await feedNodes(docker, origin, targets, blobs, options)
+  for (const [index, target] of targets.entries()) {
+    let outcome = outcomes[index]
+    if (outcome === 'behind') {
+      options.debug(`${target.node} held up the others: it gets a read of its own`)
+      target.sent.clear()
+      ;[outcome] = await feedNodes(docker, origin, [target], blobs, options)
     }
-    sink.on('drain', done).on('close', done)
+    if (typeof outcome === 'object' && 'failed' in outcome && target.skipped.size > 0) {
+      options.debug(
+        `${target.node} did not take the images without the layers that it has, so it gets all: ${outcome.failed}`,
+      )
+      target.sent.clear()
+      const again: Target = { ...target, plain: true }
+      ;[outcome] = await feedNodes(docker, origin, [again], blobs, options)
+    }
+    if (typeof outcome === 'object')
+      failures.push(`${target.node}: ${'late' in outcome ? outcome.late : outcome.failed}`)
+  }
+  if (failures.length > 0) throw new Problem(`images: the import failed in ${failures.join('; ')}`)
+  const took = performance.now() - started
+  return images.map(image => tell(image, images, targets, nodes.length, blobs, took))
+}
+
+const lacks =
+  ({ content }: Looked) =>
+  ({ name, ids }: Image): boolean =>
+    !ids.some(id => content.images.get(name)?.has(id))
+
+/** What a target need not be sent, by digest. */
+function skips({ content, images, plain }: Target): (digest: string, size: number) => boolean {
+  if (plain) return () => false
+  const known = new Set(images.flatMap(({ diffIds }) => diffIds))
+  const needed = new Set(images.flatMap(({ diffIds }) => [...lackingLayers(diffIds, content)]))
+  return (digest, size) =>
+    size > SMALL ? content.blobs.has(digest) || (known.has(digest) && !needed.has(digest)) : false
+}
+
+/** Up to so many bytes a blob is sent whatever the node has: it costs nothing, and may be a config that is about to go. */
+const SMALL = 64 * 1024
+
+/** Indexes, manifests and configs that were read, by digest. */
+type Blobs = Map<string, Buffer>
+
+/** Such blobs are at most this large, in bytes. */
+const JSON_LIMIT = 4 * 1024 * 1024
+
+/** How long an import may take, in seconds. */
+const IMPORT_LIMIT = 1800
+
+/**
+ * Feeds nodes from one read.
+ *
+ * @returns how each target's import ended
+ * @throws Problem where the source cannot be read
+ */
+async function feedNodes(
+  docker: Docker,
+  origin: Origin,
+  targets: readonly Target[],
+  blobs: Blobs,
+  { onProgress, limits = LIMITS }: StreamOptions,
+): Promise<readonly Outcome[]> {
+  if (targets.length === 0) return []
+  const began = performance.now()
+  const source = origin.open(imagesOf(targets))
+  const sinks = targets.map(target => ({
+    target,
+    feed: new Feed(docker.start(importImages(target.node, target.content.snapshotter, IMPORT_LIMIT))),
+    skips: skips(target),
+  }))
+  type Sink = (typeof sinks)[number]
+  const feeds = sinks.map(({ feed }) => feed)
+  const isWanted = (): boolean => feeds.some(feed => feed.isOpen)
+  const send = async (to: readonly Sink[], chunk: Buffer): Promise<void> => {
+    for (const { feed } of to) feed.write(chunk)
+    await waitForRoom(feeds, limits, began)
+  }
+
+  let index: Buffer | undefined
+  let isLayout: boolean | undefined
+  const read = async (): Promise<void> => {
+    for await (const entry of readTar(counted(source.bytes, onProgress))) {
+      if (!isWanted()) return
+      if (!entry.isFile && isLayout !== false) continue
+      isLayout ??= isOfLayout(entry.name)
+      const digest = blobDigest(entry.name)
+      const to = isLayout ? sinks.filter(sink => digest !== undefined && !sink.skips(digest, entry.size)) : sinks
+      if (isLayout && digest === undefined && entry.name !== 'index.json') continue
+      const kept: Buffer[] = []
+      await send(to, isLayout ? tarHeader(entry.name, entry.size) : entry.raw)
+      for await (const chunk of entry.body()) {
+        if (entry.size <= JSON_LIMIT) kept.push(chunk)
+        await send(to, chunk)
+      }
+      await send(to, Buffer.alloc(padding(entry.size)))
+      const content = Buffer.concat(kept)
+      if (isLayout && digest === undefined) index = content
+      else if (digest !== undefined && content[0] === OPENING_BRACE) blobs.set(digest, content)
+      if (digest === undefined) continue
+      for (const sink of sinks) {
+        if (to.includes(sink)) sink.target.sent.set(digest, entry.size)
+        else sink.target.skipped.add(digest)
+      }
+    }
+  }
+  const unreadable = await read()
+    .then(() => (isWanted() ? source.ended : source.stop()))
+    .then(
+      () => undefined,
+      async (error: unknown) => {
+        source.stop()
+        // Why a stream broke off is known to the one who made it.
+        return source.ended.then(
+          () => messageOf(error),
+          (reason: unknown) => messageOf(reason),
+        )
+      },
+    )
+  for (const { feed, target } of sinks) {
+    if (unreadable !== undefined) feed.end({ failed: unreadable })
+    else {
+      if (isLayout) {
+        feed.write(tarFile('oci-layout', Buffer.from('{"imageLayoutVersion":"1.0.0"}')))
+        feed.write(tarFile('index.json', indexFor(target, index, blobs)))
+      }
+      feed.write(TAR_END)
+      feed.finish(limits)
+    }
+  }
+  const outcomes = await Promise.all(feeds.map(({ outcome }) => outcome))
+  if (unreadable !== undefined) throw new Problem(`images: the engine does not give them out: ${unreadable}`)
+  return outcomes
+}
+
+const OPENING_BRACE = 0x7b
+
+function isOfLayout(name: string): boolean {
+  return name === 'oci-layout' || name === 'index.json' || name.startsWith('blobs/')
+}
+
+/** The images that any of the targets lacks, each once. */
+function imagesOf(targets: readonly Target[]): readonly Image[] {
+  return [...new Set(targets.flatMap(({ images }) => images))]
+}
+
+async function* counted(bytes: AsyncIterable<Buffer>, see?: (bytes: number) => void): AsyncGenerator<Buffer> {
+  let count = 0
+  for await (const chunk of bytes) {
+    count += chunk.length
+    see?.(count)
+    yield chunk
+  }
+}
+
+/**
+ * The index for one node: of what was read, the images that it lacks, under the names by which pods ask for them. An engine
+ * gives an image that is named by a digest no name at all.
+ */
+function indexFor(target: Target, index: Buffer | undefined, blobs: Blobs): Buffer {
+  const told = readIndex(index) ?? []
+  const manifests = target.images.flatMap(image => {
+    const found = told.find(descriptor => isOf(descriptor, image, blobs)) ?? told.find(isNamed(image))
+    if (found === undefined) return []
+    const { mediaType, digest, size, platform } = found
+    return [{ mediaType, digest, size, platform, annotations: { [IMAGE_NAME]: image.name } }]
   })
+  if (manifests.length < target.images.length && index !== undefined) return index
+  return Buffer.from(JSON.stringify({ schemaVersion: 2, manifests }))
+}
+
+const isNamed =
+  ({ name }: Image) =>
+  ({ annotations }: Descriptor): boolean =>
+    annotations?.[IMAGE_NAME] === name
+
+/** Whether a descriptor's content is that of an image, whichever of its digests tells it. */
+function isOf({ digest }: Descriptor, image: Image, blobs: Blobs): boolean {
+  const content = blobs.get(digest)
+  return (
+    image.ids.includes(digest) ||
+    image.ids.includes(readManifest(content)?.config.digest ?? '') ||
+    (readIndex(content) ?? []).some(child => isOf(child, image, blobs))
+  )
+}
+
+/** The layers of an image's manifest, of the platform that the engine has. */
+function layersOf(image: Image, blobs: Blobs): readonly Descriptor[] | undefined {
+  for (const content of blobs.values()) {
+    const manifest = readManifest(content)
+    const diffIds = readConfig(blobs.get(manifest?.config.digest ?? ''))?.diffIds
+    if (manifest !== undefined && diffIds?.join() === image.diffIds.join()) return manifest.layers
+  }
+  return undefined
+}
+
+function tell(
+  image: Image,
+  images: readonly Image[],
+  targets: readonly Target[],
+  nodes: number,
+  blobs: Blobs,
+  took: number,
+): Loaded {
+  const layers = layersOf(image, blobs)
+  const to = targets.filter(target => target.images.includes(image))
+  const before = images.slice(0, images.indexOf(image))
+  const distinct = [...new Map((layers ?? []).map(({ digest, size }) => [digest, size]))]
+  const sent = to.map(target => {
+    const counted = before.filter(other => target.images.includes(other)).flatMap(other => layersOf(other, blobs) ?? [])
+    const own = distinct.filter(([digest]) => !counted.some(layer => layer.digest === digest))
+    return sum(own.map(([digest]) => target.sent.get(digest) ?? 0))
+  })
+  return {
+    image: image.given,
+    had: nodes - to.length,
+    brought: to.length,
+    size: layers === undefined ? undefined : sum(distinct.map(([, size]) => size)),
+    sent: layers === undefined ? undefined : sum(sent),
+    took: to.length === 0 ? 0 : took,
+  }
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0)
 }

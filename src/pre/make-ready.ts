@@ -7,9 +7,8 @@ import { deleteBootstrapToken, kubernetesVersion, waitUntilReady } from '../clus
 import { tellRegistry } from '../cluster/registry-hosting.ts'
 import { skew } from '../cluster/versions.ts'
 import { writeInNodes } from '../images/hosts.ts'
+import { loadImages } from '../images/load.ts'
 import { awaitRegistry, registryHosts } from '../images/registry.ts'
-import { streamImages } from '../images/stream.ts'
-import { formatBytes } from '../lib/bytes.ts'
 import type { Created } from './create.ts'
 import { startBuilderIn } from './start-builder.ts'
 import { logOf, toolsOf, type Use } from './use.ts'
@@ -41,7 +40,7 @@ export function makeReady(use: Use, created: Created): Promise<Ready> {
         }),
         options.wait > 0 ? waitUntilReady(kubeconfig, plan.nodes, options.wait, logOf(world)) : undefined,
         openRegistry(use, created),
-        loadImages(use).then(() => startBuilderIn(use, kubeconfig)),
+        loadAll(use).then(() => startBuilderIn(use, kubeconfig)),
         deleteBootstrapToken(kubeconfig),
       ])
       const skewed = kubectl === undefined ? undefined : skew(kubectl.version, version)
@@ -67,13 +66,12 @@ async function openRegistry({ world, plan, docker }: Use, { kubeconfig, registry
 }
 
 /** The builder's image is loaded like any other. */
-async function loadImages({ world: { host }, options, plan, docker }: Use): Promise<void> {
+async function loadAll({ world: { host }, options, plan, docker }: Use): Promise<void> {
   const images = new Set(options.images)
   if (options.builder) {
     const buildkit = buildkitImage(options.builder)
     await ensureBuildkitImage(docker, buildkit, host.info)
     images.add(buildkit)
   }
-  const bytes = await streamImages(docker, [...images], plan.nodes)
-  if (bytes > 0) host.info(`Loaded into every node: ${[...images].join(', ')} (${formatBytes(bytes)})`)
+  await loadImages(docker, [...images], plan.nodes, host)
 }

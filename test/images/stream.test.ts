@@ -1,54 +1,278 @@
-import { describe, expect, test } from 'vitest'
-import { dockerAt } from '../../src/engine/docker.ts'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
+import { type Docker, dockerAt } from '../../src/engine/docker.ts'
+import { LIMITS } from '../../src/images/feed.ts'
+import type { Loaded } from '../../src/images/loaded.ts'
+import { chainIds } from '../../src/images/oci.ts'
 import { streamImages } from '../../src/images/stream.ts'
+import { readTar, TAR_END, tarFile } from '../../src/images/tar.ts'
 import { type Argv, createRunner, type Runner } from '../../src/lib/run.ts'
+import { type FakeLayout, layer, layoutOf } from './layout.ts'
 
-/** A docker whose `save` and `exec` are small shell scripts; $NODE is the node that is imported into. */
-function dockerOf(save: string, load: string): ReturnType<typeof dockerAt> {
-  const real = createRunner({ env: process.env })
-  const replaced: Runner = {
-    ...real,
-    start: (argv: Argv) => {
-      const [, verb, , node = ''] = argv
-      return verb === 'save'
-        ? real.start(['/bin/sh', '-c', save])
-        : real.start(['/bin/sh', '-c', load], { env: { NODE: node } })
-    },
-  }
-  return dockerAt({ env: {}, aroundProxy: {} }, replaced)
+const folder = mkdtempSync(join(tmpdir(), 'stream-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const BASE = layer('base')
+const engine = layoutOf([
+  { name: 'docker.io/library/a:1', layers: [BASE, layer('a')] },
+  { name: 'docker.io/library/b:1', layers: [BASE, layer('b')] },
+])
+const [a, b] = engine.images
+
+interface Node {
+  readonly images?: readonly { id: string; repoTags: string[]; target?: string | undefined }[]
+  readonly snapshots?: readonly string[]
+  readonly blobs?: readonly string[]
 }
 
-const MEGABYTES = 5
-const save = `head -c ${MEGABYTES}000000 /dev/zero`
-const whole = `[ "$(wc -c)" = ${MEGABYTES}000000 ]`
+const debugged: string[] = []
+beforeEach(() => {
+  debugged.length = 0
+})
+
+/**
+ * A docker that saves a layout, and in which importing is a small shell script: it finds the node in $NODE, and how many
+ * imports began there before in $TIME. What an import reads is kept where `received` finds it.
+ */
+function dockerOf(
+  given: {
+    readonly layout?: FakeLayout
+    readonly nodes?: Readonly<Record<string, Node>>
+    readonly save?: string
+    readonly load?: string
+  } = {},
+) {
+  const layout = given.layout ?? engine
+  writeFileSync(join(folder, 'engine.tar'), layout.tar)
+  const real = createRunner({ env: process.env })
+  const started: string[] = []
+  const replaced: Runner = {
+    ...real,
+    run: async (argv: Argv) => {
+      const [, verb, node = ''] = argv
+      const ok = (stdout: string) => ({ code: 0, stdout, stderr: '' })
+      if (verb === 'image')
+        return ok(layout.images.map(i => JSON.stringify({ id: i.config, layers: i.diffIds })).join('\n'))
+      const { images = [], snapshots = [], blobs = [] } = given.nodes?.[node] ?? {}
+      return ok(
+        [
+          JSON.stringify({ images }),
+          `REF TYPE DIGEST \n${images.map(({ repoTags, target }) => `${repoTags} type ${target} 1 MiB \n`).join('')}`,
+          'overlayfs',
+          `KEY PARENT KIND \n${snapshots.map(id => `${id} ${id} Committed \n`).join('')}`,
+          blobs.join('\n'),
+        ].join('-- kind-in-dind --\n'),
+      )
+    },
+    start: (argv: Argv) => {
+      const [, verb, , node = ''] = argv
+      started.push(argv.slice(1).join(' '))
+      if (verb === 'save') return real.start(['/bin/sh', '-c', given.save ?? 'cat engine.tar'], { cwd: folder })
+      const time = started.filter(line => line.startsWith(`exec --interactive ${node} `)).length
+      const load = `${given.load ?? ''}\ncat >"$NODE.tar"`
+      return real.start(['/bin/sh', '-c', load], { cwd: folder, env: { NODE: node, TIME: `${time}` } })
+    },
+  }
+  return { docker: dockerAt({ env: {}, aroundProxy: {} }, replaced), started }
+}
+
+function stream(
+  docker: Docker,
+  references: readonly string[],
+  nodes: readonly string[],
+  limits = LIMITS,
+): Promise<readonly Loaded[]> {
+  return streamImages(docker, { references }, nodes, { debug: line => void debugged.push(line), limits })
+}
+
+/** What came to a node: the digests of blobs larger than a config, and the images by name. */
+async function received(node: string): Promise<{ layers: string[]; images: Record<string, string> }> {
+  const layers: string[] = []
+  const images: Record<string, string> = {}
+  const bytes = readFileSync(join(folder, `${node}.tar`))
+  for await (const { name, size, body } of readTar(
+    (async function* () {
+      yield bytes
+    })(),
+  )) {
+    const content: Buffer[] = []
+    for await (const chunk of body()) content.push(chunk)
+    if (size >= 100_000) layers.push(name.replace('blobs/sha256/', 'sha256:'))
+    if (name !== 'index.json') continue
+    for (const { digest, annotations } of JSON.parse(Buffer.concat(content).toString()).manifests) {
+      images[annotations?.['io.containerd.image.name'] ?? '?'] = digest
+    }
+  }
+  return { layers: layers.sort(), images }
+}
+
+const sorted = (...ids: readonly (string | undefined)[]): unknown[] => [...new Set(ids)].sort()
+const all = sorted(...(a?.diffIds ?? []), ...(b?.diffIds ?? []))
 
 describe('streaming images into nodes', () => {
-  test('one read of the engine reaches every node whole', async () => {
-    await expect(streamImages(dockerOf(save, whole), ['a:1', 'b:1'], ['one', 'two', 'three'])).resolves.toBe(
-      MEGABYTES * 1e6,
-    )
+  test('one read of the engine reaches every node whole, under the names by which pods ask', async () => {
+    const { docker, started } = dockerOf()
+    const loaded = await stream(docker, ['a:1', 'b:1'], ['one', 'two', 'three'])
+    for (const node of ['one', 'two', 'three']) {
+      expect(await received(node)).toEqual({
+        layers: all,
+        images: { 'docker.io/library/a:1': a?.top, 'docker.io/library/b:1': b?.top },
+      })
+    }
+    expect(started.filter(line => line.startsWith('save'))).toEqual(['save -- a:1 b:1'])
+    expect(loaded).toMatchObject([
+      { image: 'a:1', had: 0, brought: 3, size: 200_000, sent: 600_000 },
+      { image: 'b:1', had: 0, brought: 3, size: 200_000, sent: 300_000 },
+    ])
   })
 
   test('without images the engine is not asked', async () => {
-    await expect(streamImages(dockerOf('exit 1', 'exit 1'), [], ['one'])).resolves.toBe(0)
+    const { docker, started } = dockerOf()
+    expect(await stream(docker, [], ['one'])).toEqual([])
+    expect(started).toEqual([])
+  })
+
+  test('a layer that a node has unpacked is not sent to it, and to no other is it missing', async () => {
+    const { docker } = dockerOf({ nodes: { one: { snapshots: chainIds(a?.diffIds ?? []).slice(0, 1) } } })
+    const loaded = await stream(docker, ['a:1', 'b:1'], ['one', 'two'])
+    expect((await received('one')).layers).toEqual(sorted(a?.diffIds[1], b?.diffIds[1]))
+    expect((await received('two')).layers).toEqual(all)
+    expect(loaded).toMatchObject([{ sent: 300_000 }, { sent: 200_000 }])
+  })
+
+  test('one that lies there packed is not sent either', async () => {
+    const { docker } = dockerOf({ nodes: { one: { blobs: b?.diffIds ?? [] } } })
+    await stream(docker, ['a:1', 'b:1'], ['one'])
+    expect((await received('one')).layers).toEqual(sorted(a?.diffIds[1]))
+  })
+
+  test('one that a node has on top of another layer only is sent: it is another snapshot', async () => {
+    const layout = layoutOf([{ name: 'docker.io/library/a:1', layers: [layer('other'), BASE] }])
+    const base = layout.images[0]?.diffIds[1] ?? ''
+    const { docker } = dockerOf({ layout, nodes: { one: { snapshots: [base] } } })
+    await stream(docker, ['a:1'], ['one'])
+    expect((await received('one')).layers).toContain(base)
+  })
+
+  test('an image whose name and content a node has is not sent to it; where all have all, the engine is not read', async () => {
+    const has = [{ id: a?.config ?? '', repoTags: ['docker.io/library/a:1'] }]
+    const { docker, started } = dockerOf({ nodes: { one: { images: has }, two: { images: has } } })
+    expect(await stream(docker, ['a:1'], ['one', 'two'])).toMatchObject([{ had: 2, brought: 0 }])
+    expect(started).toEqual([])
+    await stream(docker, ['a:1', 'b:1'], ['one', 'three'])
+    expect(started[0]).toBe('save -- b:1 a:1')
+    expect(Object.keys((await received('one')).images)).toEqual(['docker.io/library/b:1'])
+    expect(Object.keys((await received('three')).images)).toEqual(['docker.io/library/a:1', 'docker.io/library/b:1'])
+  })
+
+  test('one whose name is there with another content is sent, and one whose content has another name', async () => {
+    const old = [{ id: b?.config ?? '', repoTags: ['docker.io/library/a:1'] }]
+    const { docker } = dockerOf({ nodes: { one: { images: old } } })
+    await stream(docker, ['a:1', 'b:1'], ['one'])
+    expect(Object.keys((await received('one')).images)).toHaveLength(2)
+  })
+
+  test('of an engine that calls an image by its index it is known by that', async () => {
+    const layout = layoutOf([{ name: 'docker.io/library/a:1', layers: [BASE], index: true }])
+    const image = layout.images[0]
+    const told = { ...layout, images: [{ config: image?.top ?? '', top: '', diffIds: image?.diffIds ?? [] }] }
+    const has = [
+      {
+        id: 'sha256:config',
+        repoTags: ['docker.io/library/a:1'],
+        target: image?.top,
+      },
+    ]
+    const { docker } = dockerOf({ layout: told, nodes: { two: { images: has } } })
+    expect(await stream(docker, ['a:1'], ['one', 'two'])).toMatchObject([
+      { had: 1, brought: 1, size: 100_000, sent: 100_000 },
+    ])
+    expect((await received('one')).images).toEqual({ 'docker.io/library/a:1': image?.top })
+  })
+
+  test('an image that is named by a digest has that name in the node', async () => {
+    const layout = layoutOf([{ layers: [BASE] }])
+    const digest = `sha256:${'d'.repeat(64)}`
+    await stream(dockerOf({ layout }).docker, [`web@${digest}`], ['one'])
+    expect((await received('one')).images).toEqual({ [`docker.io/library/web@${digest}`]: layout.images[0]?.top })
+  })
+
+  test('an engine from before OCI layouts is passed on as it is', async () => {
+    const tar = Buffer.concat([
+      tarFile('0123/VERSION', Buffer.from('1.0')),
+      tarFile('0123/layer.tar', BASE),
+      tarFile('manifest.json', Buffer.from('[]')),
+      TAR_END,
+    ])
+    const { docker } = dockerOf({ layout: { ...engine, tar }, nodes: { one: { blobs: a?.diffIds ?? [] } } })
+    expect(await stream(docker, ['a:1'], ['one'])).toMatchObject([{ brought: 1, size: undefined }])
+    expect(readFileSync(join(folder, 'one.tar'))).toEqual(tar)
+  })
+
+  test('a node that does not take the images without the layers that it has gets all', async () => {
+    const load = 'if [ "$TIME" = 1 ]; then cat >/dev/null; echo not found >&2; exit 1; fi'
+    const { docker } = dockerOf({ load, nodes: { one: { snapshots: chainIds(a?.diffIds ?? []) } } })
+    await stream(docker, ['a:1'], ['one'])
+    expect((await received('one')).layers).toEqual(all)
+    expect(debugged.join()).toMatch(
+      /^one did not take the images without the layers that it has, so it gets all: .*not found/,
+    )
   })
 
   test('a node that dies is named, and the others get all', async () => {
-    const load = `if [ "$NODE" = two ]; then head -c 1000 >/dev/null; echo broken >&2; exit 3; fi; ${whole}`
-    await expect(streamImages(dockerOf(save, load), ['a:1'], ['one', 'two'])).rejects.toThrow(
-      /^images: the import failed in two: .*broken$/,
+    const load = 'if [ "$NODE" = two ]; then head -c 1000 >/dev/null; echo broken >&2; exit 3; fi'
+    await expect(stream(dockerOf({ load }).docker, ['a:1'], ['one', 'two', 'three'])).rejects.toThrow(
+      /^images: the import failed in two: .*broken$/s,
     )
+    for (const node of ['one', 'three']) expect((await received(node)).layers).toEqual(all)
   })
 
   test('when every node dies it ends, and each is named', async () => {
     const load = 'head -c 1000 >/dev/null; echo broken in $NODE >&2; exit 3'
-    const failed = streamImages(dockerOf(save, load), ['a:1'], ['one', 'two'])
-    await expect(failed).rejects.toThrow(/one: .*broken in one; two: .*broken in two/)
+    const failed = stream(dockerOf({ load }).docker, ['a:1'], ['one', 'two'])
+    await expect(failed).rejects.toThrow(/one: .*broken in one; two: .*broken in two/s)
   })
 
   test('an engine that breaks off is the cause, and no node takes the half for the whole', async () => {
-    const load = 'trap "echo ended >&2; exit 9" TERM; cat >/dev/null; echo imported'
-    const failed = streamImages(dockerOf('head -c 1000 /dev/zero; echo lost >&2; exit 1', load), ['a:1'], ['one'])
-    await expect(failed).rejects.toThrow(/^images: the engine does not give them out: .*lost$/)
+    const load = 'trap "echo ended >&2; exit 9" TERM; cat >/dev/null; echo imported >imported'
+    const { docker } = dockerOf({ save: 'head -c 150000 engine.tar; echo lost >&2; exit 1', load })
+    await expect(stream(docker, ['a:1'], ['one'])).rejects.toThrow(
+      /^images: the engine does not give them out: .*lost$/,
+    )
+    expect(() => readFileSync(join(folder, 'imported'))).toThrow()
+  })
+
+  describe('does not wait for a node', () => {
+    const large = layoutOf([{ name: 'docker.io/library/a:1', layers: [layer('large', 4_000_000)] }])
+    const limits = { room: 100_000, lag: 300, stall: 1000, finish: 1000 }
+
+    test('that takes nothing: it gets a read of its own when the others have all', async () => {
+      const load = 'if [ "$NODE$TIME" = two1 ]; then sleep 60; fi'
+      const { docker, started } = dockerOf({ layout: large, load })
+      await stream(docker, ['a:1'], ['one', 'two', 'three'], limits)
+      for (const node of ['one', 'two', 'three'])
+        expect((await received(node)).layers).toEqual(large.images[0]?.diffIds)
+      expect(started.filter(line => line.startsWith('save'))).toHaveLength(2)
+      expect(debugged).toEqual(['two held up the others: it gets a read of its own'])
+    })
+
+    test('that takes nothing even then: it is named', async () => {
+      const load = 'if [ "$NODE" = two ]; then sleep 60; fi'
+      const { docker } = dockerOf({ layout: large, load })
+      await expect(stream(docker, ['a:1'], ['one', 'two'], limits)).rejects.toThrow(
+        'images: the import failed in two: it took nothing for 1 s',
+      )
+      expect((await received('one')).layers).toEqual(large.images[0]?.diffIds)
+    })
+
+    test('that takes all and does not end', async () => {
+      const load = 'cat >/dev/null; sleep 60'
+      const { docker } = dockerOf({ load })
+      await expect(stream(docker, ['a:1'], ['one'], limits)).rejects.toThrow(
+        'images: the import failed in one: it did not end within 1 s of having all',
+      )
+    })
   })
 })

@@ -1,0 +1,14 @@
+import type { Docker } from '../engine/docker.ts'
+import { loadedLine } from './loaded.ts'
+import { streamImages } from './stream.ts'
+
+/** Brings images into every node, and tells of each how it came. See `streamImages`. */
+export async function loadImages(
+  docker: Docker,
+  references: readonly string[],
+  nodes: readonly string[],
+  log: { readonly info: (message: string) => void; readonly debug: (message: string) => void },
+): Promise<void> {
+  const loaded = await streamImages(docker, { references }, nodes, { debug: log.debug })
+  for (const image of loaded) log.info(loadedLine(image))
+}

@@ -1,0 +1,27 @@
+import { formatBytes } from '../lib/bytes.ts'
+import { formatDuration } from '../lib/duration.ts'
+
+/** An image, and how it came into the nodes. */
+export interface Loaded {
+  /** As it was given. */
+  readonly image: string
+  /** How many nodes had it before. */
+  readonly had: number
+  /** How many nodes it was brought to. */
+  readonly brought: number
+  /** Bytes of its layers, for one node. Undefined where the source does not tell. */
+  readonly size: number | undefined
+  /** Bytes of layers that were sent for it, to all nodes together. Images that share a layer have it counted once. */
+  readonly sent: number | undefined
+  /** Milliseconds, together with those that came in the same read. */
+  readonly took: number
+}
+
+/** The line that tells of an image: how it came, how many bytes of how many, how long it took. */
+export function loadedLine({ image, had, brought, size, sent, took }: Loaded): string {
+  if (brought === 0) return `${image}: every node had it`
+  const bytes =
+    size === undefined || sent === undefined ? '' : `, sent ${formatBytes(sent)} of ${formatBytes(size * brought)}`
+  const others = had === 0 ? '' : `, ${had} had it`
+  return `${image}: loaded into ${brought} ${brought === 1 ? 'node' : 'nodes'}${bytes} in ${formatDuration(took)}${others}`
+}
