@@ -9,6 +9,6 @@ export async function loadImages(
   nodes: readonly string[],
   log: { readonly info: (message: string) => void; readonly debug: (message: string) => void },
 ): Promise<void> {
-  const loaded = await streamImages(docker, { references }, nodes, { debug: log.debug })
+  const loaded = await streamImages(docker, { references, archives: [] }, nodes, { debug: log.debug })
   for (const image of loaded) log.info(loadedLine(image))
 }

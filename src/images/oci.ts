@@ -62,7 +62,7 @@ export function readConfig(
     os,
     architecture,
     ...(typeof variant === 'string' ? { variant } : {}),
-    diffIds: Array.isArray(diffIds) ? diffIds.filter(id => typeof id === 'string') : [],
+    diffIds: texts(diffIds),
   }
 }
 
@@ -78,15 +78,42 @@ export function chainIds(diffIds: readonly string[]): readonly string[] {
   return chain
 }
 
+/** The manifest that an archive of `docker save` has beside, or instead of, an index; undefined where the text is none. */
+export function readDockerManifest(content: Buffer | undefined): readonly DockerImage[] | undefined {
+  const images = readJson(content)
+  if (!Array.isArray(images)) return undefined
+  return (images as readonly Json[]).map(({ Config, RepoTags, Layers }) => ({
+    config: typeof Config === 'string' ? Config : '',
+    tags: texts(RepoTags),
+    layers: texts(Layers),
+  }))
+}
+
+/** An image of such a manifest; config and layers are names of entries. */
+export interface DockerImage {
+  readonly config: string
+  readonly tags: readonly string[]
+  readonly layers: readonly string[]
+}
+
+function texts(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter(text => typeof text === 'string') : []
+}
+
 type Json = Readonly<Record<string, unknown>>
 
-export function readJson(content: Buffer | undefined): Json | undefined {
-  if (content === undefined || content[0] !== 0x7b) return undefined
+function readJson(content: Buffer | undefined): Json | undefined {
   try {
+    if (content === undefined || !looksLikeJson(content)) return undefined
     return JSON.parse(content.toString('utf8')) as Json
   } catch {
     return undefined
   }
+}
+
+/** Whether a content may be an object or an array: most contents are layers. */
+export function looksLikeJson(content: Buffer): boolean {
+  return content[0] === 0x7b || content[0] === 0x5b
 }
 
 function isDescriptor(value: unknown): value is Descriptor {

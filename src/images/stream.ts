@@ -1,10 +1,12 @@
 /** Images on their way into the nodes. */
 import { type Docker, describeImages, importImages, saveImages } from '../engine/docker.ts'
 import { messageOf, Problem } from '../lib/problem.ts'
+import type { Archive } from './archive.ts'
+import { unpacked } from './archive-file.ts'
 import { Feed, LIMITS, type Limits, type Outcome, waitForRoom } from './feed.ts'
 import type { Loaded } from './loaded.ts'
 import { askNode, EMPTY_NODE, lackingLayers, type NodeContent, parseNodeContent } from './node-content.ts'
-import { blobDigest, type Descriptor, IMAGE_NAME, readConfig, readIndex, readManifest } from './oci.ts'
+import { blobDigest, type Descriptor, IMAGE_NAME, looksLikeJson, readConfig, readIndex, readManifest } from './oci.ts'
 import { parseReference } from './reference.ts'
 import { padding, readTar, TAR_END, tarFile, tarHeader } from './tar.ts'
 
@@ -23,16 +25,28 @@ export interface StreamOptions {
  */
 export async function streamImages(
   docker: Docker,
-  { references }: { readonly references: readonly string[] },
+  { references, archives }: Wanted,
   nodes: readonly string[],
   options: StreamOptions,
 ): Promise<readonly Loaded[]> {
-  if (references.length === 0) return []
-  const [images, contents] = await Promise.all([
-    describe(docker, references),
-    Promise.all(nodes.map(node => look(docker, node, options.debug))),
-  ])
-  return bring(docker, images, { open: wanted => openEngine(docker, wanted) }, contents, options)
+  const loaded: Loaded[] = []
+  const bringAll = async (images: Promise<readonly Image[]> | readonly Image[], origin: Origin): Promise<void> => {
+    // What came before may have brought layers of what comes now.
+    const looked = Promise.all(nodes.map(node => look(docker, node, options.debug)))
+    loaded.push(...(await bring(docker, await images, origin, await looked, options)))
+  }
+  if (references.length > 0) await bringAll(describe(docker, references), engineOrigin(docker))
+  for (const archive of archives) {
+    const images = archive.images.map(image => ({ ...image, given: `${image.reference} (${archive.path})` }))
+    await bringAll(images, archiveOrigin(archive))
+  }
+  return loaded
+}
+
+/** What is to be brought: references that the engine has, and archives that the step has. */
+export interface Wanted {
+  readonly references: readonly string[]
+  readonly archives: readonly Archive[]
 }
 
 /** An image as a source has it. */
@@ -43,12 +57,18 @@ interface Image {
   /** The digests that tell its content: of its config, manifest or index. */
   readonly ids: readonly string[]
   readonly diffIds: readonly string[]
+  /** The digest of each layer unpacked, by its digest as it comes; undefined where the layers come as the engine has them. */
+  readonly layers?: ReadonlyMap<string, string>
 }
 
 /** Where images come from. */
 interface Origin {
-  /** Begins a read of these images. */
+  /** Begins a read of these images; of an archive, always of all. */
   readonly open: (images: readonly Image[]) => Source
+  /** Whether it is an OCI layout; undefined where only the stream tells. */
+  readonly isLayout?: boolean
+  /** What to say where it cannot be read. */
+  readonly blame: string
 }
 
 interface Source {
@@ -56,6 +76,24 @@ interface Source {
   /** Rejects with why it could not be read to its end. */
   readonly ended: Promise<unknown>
   readonly stop: () => void
+}
+
+function engineOrigin(docker: Docker): Origin {
+  return {
+    open: images => {
+      const running = docker.start(saveImages(images.map(({ given }) => given)))
+      return { bytes: running.stdout as AsyncIterable<Buffer>, ended: running.ended, stop: running.end }
+    },
+    blame: 'the engine does not give them out',
+  }
+}
+
+function archiveOrigin({ path, compression, isLayout }: Archive): Origin {
+  return {
+    open: () => ({ ...unpacked(path, compression), ended: Promise.resolve() }),
+    isLayout,
+    blame: `${path} cannot be read to its end`,
+  }
 }
 
 async function describe(docker: Docker, references: readonly string[]): Promise<readonly Image[]> {
@@ -70,11 +108,6 @@ async function describe(docker: Docker, references: readonly string[]): Promise<
     ids: [told[index]?.id ?? ''],
     diffIds: told[index]?.layers ?? [],
   }))
-}
-
-function openEngine(docker: Docker, images: readonly Image[]): Source {
-  const running = docker.start(saveImages(images.map(({ given }) => given)))
-  return { bytes: running.stdout as AsyncIterable<Buffer>, ended: running.ended, stop: running.end }
 }
 
 /** A node and what it has. */
@@ -157,10 +190,12 @@ const lacks =
 /** What a target need not be sent, by digest. */
 function skips({ content, images, plain }: Target): (digest: string, size: number) => boolean {
   if (plain) return () => false
-  const known = new Set(images.flatMap(({ diffIds }) => diffIds))
+  const known = new Map(images.flatMap(({ diffIds, layers }) => [...(layers ?? diffIds.map(id => [id, id] as const))]))
   const needed = new Set(images.flatMap(({ diffIds }) => [...lackingLayers(diffIds, content)]))
-  return (digest, size) =>
-    size > SMALL ? content.blobs.has(digest) || (known.has(digest) && !needed.has(digest)) : false
+  return (digest, size) => {
+    const diffId = known.get(digest)
+    return size > SMALL && (content.blobs.has(digest) || (diffId !== undefined && !needed.has(diffId)))
+  }
 }
 
 /** Up to so many bytes a blob is sent whatever the node has: it costs nothing, and may be a config that is about to go. */
@@ -205,7 +240,7 @@ async function feedNodes(
   }
 
   let index: Buffer | undefined
-  let isLayout: boolean | undefined
+  let { isLayout } = origin
   const read = async (): Promise<void> => {
     for await (const entry of readTar(counted(source.bytes, onProgress))) {
       if (!isWanted()) return
@@ -223,7 +258,7 @@ async function feedNodes(
       await send(to, Buffer.alloc(padding(entry.size)))
       const content = Buffer.concat(kept)
       if (isLayout && digest === undefined) index = content
-      else if (digest !== undefined && content[0] === OPENING_BRACE) blobs.set(digest, content)
+      else if (digest !== undefined && looksLikeJson(content)) blobs.set(digest, content)
       if (digest === undefined) continue
       for (const sink of sinks) {
         if (to.includes(sink)) sink.target.sent.set(digest, entry.size)
@@ -256,11 +291,9 @@ async function feedNodes(
     }
   }
   const outcomes = await Promise.all(feeds.map(({ outcome }) => outcome))
-  if (unreadable !== undefined) throw new Problem(`images: the engine does not give them out: ${unreadable}`)
+  if (unreadable !== undefined) throw new Problem(`images: ${origin.blame}: ${unreadable}`)
   return outcomes
 }
-
-const OPENING_BRACE = 0x7b
 
 function isOfLayout(name: string): boolean {
   return name === 'oci-layout' || name === 'index.json' || name.startsWith('blobs/')

@@ -35,12 +35,18 @@ export interface Entry {
   body(): AsyncGenerator<Buffer>
 }
 
+/** What is read: a stream, or a file, in which bytes are passed over without reading them. */
+export interface TarSource extends AsyncIterable<Buffer> {
+  /** Passes over so many bytes of what comes next; false where there are not that many. */
+  skip?(bytes: number): boolean
+}
+
 /**
  * Reads a tar stream to its end.
  *
  * @throws BadTar at the first header that is none, and where the stream ends before the mark at its end
  */
-export async function* readTar(source: AsyncIterable<Buffer>): AsyncGenerator<Entry> {
+export async function* readTar(source: TarSource): AsyncGenerator<Entry> {
   const bytes = new Bytes(source)
   let extra: Extra = {}
   let raw: Buffer[] = []
@@ -70,7 +76,7 @@ export async function* readTar(source: AsyncIterable<Buffer>): AsyncGenerator<En
       raw: raw.length === 1 ? block : Buffer.concat(raw),
       body: () => bytes.upTo(end),
     }
-    for await (const _ of bytes.upTo(end + padding(size)));
+    await bytes.skipTo(end + padding(size))
     extra = {}
     raw = []
   }
@@ -192,9 +198,11 @@ class Bytes {
   offset = 0
   private rest: Buffer = Buffer.alloc(0)
   private readonly source: AsyncIterator<Buffer>
+  private readonly skip: TarSource['skip']
 
-  constructor(source: AsyncIterable<Buffer>) {
+  constructor(source: TarSource) {
     this.source = source[Symbol.asyncIterator]()
+    this.skip = source.skip?.bind(source)
   }
 
   /** So many bytes; undefined where the stream ends before. */
@@ -217,6 +225,18 @@ class Bytes {
       if (part === undefined) throw new BadTar('breaks off', true)
       yield part
     }
+  }
+
+  /** Passes over all bytes up to an offset. @throws BadTar where the stream ends before */
+  async skipTo(end: number): Promise<void> {
+    const far = end - this.offset - this.rest.length
+    if (far > 0 && this.skip !== undefined) {
+      if (!this.skip(far)) throw new BadTar('breaks off', true)
+      this.rest = Buffer.alloc(0)
+      this.offset = end
+      return
+    }
+    for await (const _ of this.upTo(end));
   }
 
   async drain(): Promise<void> {

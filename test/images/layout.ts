@@ -18,6 +18,8 @@ export interface FakeImage {
   readonly architecture?: string
   /** Whether an index of platforms stands over its manifest, in which others are named that are not there. */
   readonly index?: boolean
+  /** More annotations of its descriptor. */
+  readonly annotations?: Readonly<Record<string, string>>
 }
 
 export interface FakeLayout {
@@ -34,7 +36,7 @@ export function layoutOf(images: readonly FakeImage[]): FakeLayout {
     return { digest: sha256(content), size: content.length }
   }
   const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
-  const made = images.map(({ name, layers, architecture = 'amd64', index = false }) => {
+  const made = images.map(({ name, layers, architecture = 'amd64', index = false, annotations: more }) => {
     const diffIds = layers.map(sha256)
     const config = add(json({ os: 'linux', architecture, rootfs: { type: 'layers', diff_ids: diffIds } }))
     let top = {
@@ -46,7 +48,7 @@ export function layoutOf(images: readonly FakeImage[]): FakeLayout {
       const manifests = [other, { ...top, platform: { os: 'linux', architecture } }]
       top = { mediaType: 'application/vnd.oci.image.index.v1+json', ...add(json({ schemaVersion: 2, manifests })) }
     }
-    const annotations = name === undefined ? {} : { [IMAGE_NAME]: name }
+    const annotations = { ...(name === undefined ? {} : { [IMAGE_NAME]: name }), ...more }
     return { config: config.digest, diffIds, top: { ...top, annotations } }
   })
   return {

@@ -1,15 +1,17 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Docker, dockerAt } from '../../src/engine/docker.ts'
+import { type Archive, readArchive } from '../../src/images/archive.ts'
 import { LIMITS } from '../../src/images/feed.ts'
 import type { Loaded } from '../../src/images/loaded.ts'
 import { chainIds } from '../../src/images/oci.ts'
 import { streamImages } from '../../src/images/stream.ts'
 import { readTar, TAR_END, tarFile } from '../../src/images/tar.ts'
 import { type Argv, createRunner, type Runner } from '../../src/lib/run.ts'
-import { type FakeLayout, layer, layoutOf } from './layout.ts'
+import { type FakeLayout, layer, layoutOf, sha256 } from './layout.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'stream-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -84,7 +86,7 @@ function stream(
   nodes: readonly string[],
   limits = LIMITS,
 ): Promise<readonly Loaded[]> {
-  return streamImages(docker, { references }, nodes, { debug: line => void debugged.push(line), limits })
+  return streamImages(docker, { references, archives: [] }, nodes, { debug: line => void debugged.push(line), limits })
 }
 
 /** What came to a node: the digests of blobs larger than a config, and the images by name. */
@@ -197,6 +199,46 @@ describe('streaming images into nodes', () => {
     const digest = `sha256:${'d'.repeat(64)}`
     await stream(dockerOf({ layout }).docker, [`web@${digest}`], ['one'])
     expect((await received('one')).images).toEqual({ [`docker.io/library/web@${digest}`]: layout.images[0]?.top })
+  })
+
+  describe('from archives', () => {
+    const write = async (name: string, content: Buffer): Promise<Archive> => {
+      writeFileSync(join(folder, name), content)
+      return readArchive(join(folder, name), 'images', 'amd64')
+    }
+    const bring = (docker: Docker, ...archives: readonly Archive[]): Promise<readonly Loaded[]> =>
+      streamImages(docker, { references: ['a:1'], archives }, ['one', 'two'], { debug: () => {} })
+
+    test('they come as those of the engine do, one source after the other', async () => {
+      const archive = await write(
+        'b.tar.gz',
+        gzipSync(layoutOf([{ name: 'docker.io/library/b:1', layers: [BASE, layer('b')] }]).tar),
+      )
+      const content = {
+        snapshots: [sha256(BASE)],
+        images: [{ id: a?.config ?? '', repoTags: ['docker.io/library/a:1'] }],
+      }
+      const { docker, started } = dockerOf({ nodes: { one: content, two: content } })
+      expect(await bring(docker, archive)).toMatchObject([
+        { image: 'a:1', had: 2 },
+        { image: `docker.io/library/b:1 (${archive.path})`, had: 0, brought: 2, size: 200_000, sent: 200_000 },
+      ])
+      expect(started.filter(line => line.startsWith('save'))).toEqual([])
+      expect(await received('two')).toEqual({
+        layers: b?.diffIds.slice(1),
+        images: { 'docker.io/library/b:1': b?.top },
+      })
+    })
+
+    test('one that is another file by now is the cause', async () => {
+      const archive = await write('b.tar', engine.tar)
+      writeFileSync(archive.path, 'something else')
+      const has = { images: [{ id: a?.config ?? '', repoTags: ['docker.io/library/a:1'] }] }
+      const { docker } = dockerOf({ nodes: { one: has, two: has } })
+      await expect(bring(docker, archive)).rejects.toThrow(
+        `images: ${archive.path} cannot be read to its end: breaks off`,
+      )
+    })
   })
 
   test('an engine from before OCI layouts is passed on as it is', async () => {

@@ -1,0 +1,101 @@
+/** An archive's bytes, unpacked. */
+import { createReadStream } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import type { Transform } from 'node:stream'
+import * as zlib from 'node:zlib'
+import { Problem } from '../lib/problem.ts'
+import type { TarSource } from './tar.ts'
+
+/** Since Node 22.15; the types are of the oldest Node that we run on. */
+const zstd = (zlib as { createZstdDecompress?: () => Transform }).createZstdDecompress
+
+export type Compression = 'none' | 'gzip' | 'zstd'
+
+/** The first bytes of what an archive may be packed with; of the last ones we read none. */
+const MAGIC: readonly (readonly [packed: Compression | 'bzip2' | 'xz', hex: string])[] = [
+  ['gzip', '1f8b'],
+  ['zstd', '28b52ffd'],
+  ['bzip2', '425a68'],
+  ['xz', 'fd377a585a00'],
+]
+
+/**
+ * How an archive is packed, from its content: names are chosen freely.
+ *
+ * @param option as errors name it
+ * @param knowsZstd whether this Node does
+ * @throws Problem where we cannot unpack it
+ */
+export async function compressionOf(
+  path: string,
+  option: string,
+  knowsZstd: boolean = zstd !== undefined,
+): Promise<Compression> {
+  const file = await open(path)
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(8), 0, 8, 0)
+    const start = buffer.toString('hex', 0, bytesRead)
+    const packed = MAGIC.find(([, magic]) => start.startsWith(magic))?.[0] ?? 'none'
+    if (packed === 'bzip2' || packed === 'xz') {
+      throw new Problem(`${option}: ${path} is packed with ${packed}; pack it with gzip or zstd, or not at all`)
+    }
+    if (packed === 'zstd' && !knowsZstd) {
+      throw new Problem(
+        `${option}: ${path} is packed with zstd, which Node ${process.versions.node} cannot unpack; use Node 22.15 or newer, or pack it with gzip`,
+      )
+    }
+    return packed
+  } finally {
+    await file.close()
+  }
+}
+
+/** Larger pieces than Node's own: unpacking is most of what there is to do. */
+const PIECE = 256 * 1024
+
+/** The unpacked bytes from the beginning. Fails in the middle where they are broken. */
+export function unpacked(path: string, compression: Compression): { bytes: AsyncIterable<Buffer>; stop: () => void } {
+  const file = createReadStream(path, { highWaterMark: PIECE })
+  if (compression === 'none') return { bytes: file, stop: () => void file.destroy() }
+  const unpacking = compression === 'gzip' ? zlib.createGunzip({ chunkSize: PIECE }) : zstd?.()
+  if (unpacking === undefined) throw new Error('this Node has no zstd')
+  file.on('error', error => unpacking.destroy(error))
+  file.pipe(unpacking)
+  return {
+    bytes: unpacking,
+    stop: () => {
+      file.destroy()
+      unpacking.destroy()
+    },
+  }
+}
+
+/** A file of which only what is asked for is read: a large archive is looked through in no time. */
+export async function* withFile<T>(path: string, use: (source: TarSource) => AsyncGenerator<T>): AsyncGenerator<T> {
+  const file = await open(path)
+  try {
+    yield* use(fileSource(file, (await file.stat()).size))
+  } finally {
+    await file.close()
+  }
+}
+
+function fileSource(file: FileHandle, size: number): TarSource {
+  let position = 0
+  return {
+    skip: bytes => {
+      position += bytes
+      return position <= size
+    },
+    [Symbol.asyncIterator]: () => ({
+      next: async () => {
+        // Headers and what is small beside them; layers are passed over.
+        const { buffer, bytesRead } = await file.read(Buffer.alloc(16 * 1024), 0, 16 * 1024, position)
+        position += bytesRead
+        return bytesRead === 0
+          ? { done: true, value: undefined }
+          : { done: false, value: buffer.subarray(0, bytesRead) }
+      },
+    }),
+  }
+}
