@@ -16,6 +16,8 @@ export interface Place {
   readonly names: readonly string[]
   /** True where the engine is reached over tcp. */
   readonly remote: boolean
+  /** True where kind's config has networking.dnsSearch. */
+  readonly dnsSearch: boolean
   /** The image of nodes that the config gives none. */
   readonly nodeImage: string
   /** True where containerd has to be told of /etc/containerd/certs.d, see `needsCertsFolder`. */
@@ -38,7 +40,15 @@ export function kindConfig(options: Pick<Options, 'config' | 'workers' | 'ports'
       `config: ${controlPlanes} control planes need an engine on this machine; kind picks the load balancer's port here, not on a remote engine`,
     )
   }
-  const networking = { ipFamily: 'ipv4', apiServerAddress: place.listenAddress, apiServerPort: -1, ...given.networking }
+  const networking = {
+    ipFamily: 'ipv4',
+    apiServerAddress: place.listenAddress,
+    apiServerPort: -1,
+    // Pods would inherit the search domains of the engine's machine. Below some of them DNS has an answer for everything, and
+    // then no name with less than five dots means what it says: https://github.com/kubernetes-sigs/kind/issues/1860
+    ...(place.dnsSearch ? { dnsSearch: [] } : {}),
+    ...given.networking,
+  }
   if (controlPlanes > 1 && given.networking?.['apiServerPort'] === undefined) networking.apiServerPort = 0
   return {
     kind: 'Cluster',

@@ -161,9 +161,14 @@ export function judgeVersions(kubernetesVersion: string | undefined, kindVersion
   return { stops: [], warnings: doubted === undefined ? [] : [doubted] }
 }
 
+/** True where a kind knows networking.dnsSearch (v0.18.0 and newer: its pkg/apis/config/v1alpha4/types.go). */
+export function hasDnsSearch(kindVersion: string): boolean {
+  return compare(numberOf(kindVersion), '0.18.0') >= 0
+}
+
 /** The row of a kind release, or of the newest one before it; for one before them all it is the oldest. */
 function ownRow(kindVersion: string): NodeImageRow {
-  const number = /\d+\.\d+\.\d+/.exec(kindVersion)?.[0] ?? KIND.slice(1)
+  const number = numberOf(kindVersion)
   const row = NODE_IMAGES.find(row => compare(row.kind.slice(1), number) <= 0) ?? NODE_IMAGES.at(-1)
   if (row === undefined) throw new Error('the table of node images is empty')
   return row
@@ -191,6 +196,11 @@ function chosen(row: NodeImageRow): ChosenImage {
 
 function minorOf(version: string): string {
   return version.split('.').slice(0, 2).join('.')
+}
+
+/** The numbers of a kind's version, of the pinned one where it tells none. */
+function numberOf(kindVersion: string): string {
+  return /\d+\.\d+\.\d+/.exec(kindVersion)?.[0] ?? KIND.slice(1)
 }
 
 /** Compares versions of numbers and dots by their numbers; a missing part counts as 0. */

@@ -10,7 +10,7 @@ import { checkName } from '../cluster/create.ts'
 import { installKind, type Program } from '../cluster/install.ts'
 import { judgeConfig } from '../cluster/judge-config.ts'
 import { checkKubeconfigPath } from '../cluster/kubeconfig.ts'
-import { judgeVersions, nodeImage, refuseVersion } from '../cluster/versions.ts'
+import { hasDnsSearch, judgeVersions, nodeImage, refuseVersion } from '../cluster/versions.ts'
 import { dockerAt } from '../engine/docker.ts'
 import { findEngine, resolved } from '../engine/engine.ts'
 import { isLoopback } from '../engine/find.ts'
@@ -104,7 +104,10 @@ export async function decide(world: World, options: Options, { engine, kind, bui
   const kubelet = reservationPatch(options, engine)
   const certsFolder = options.registry !== undefined && needsCertsFolder(image.kubernetesVersion)
   const configFor = (listenAddress: string): KindConfig =>
-    kindConfig(options, { listenAddress, names, remote, kubelet, certsFolder, nodeImage: image.reference })
+    kindConfig(options, {
+      ...{ listenAddress, names, remote, kubelet, certsFolder },
+      ...{ nodeImage: image.reference, dnsSearch: hasDnsSearch(kind.version) },
+    })
   const reach = { names, listenAddress: listenAddress(given?.addresses ?? engine.addresses), configFor }
   configFor(reach.listenAddress)
 

@@ -18,6 +18,7 @@ const place = {
   names: ['docker', '172.18.0.2'],
   remote: true,
   certsFolder: false,
+  dnsSearch: true,
   nodeImage: image,
   kubelet: undefined,
 }
@@ -27,7 +28,12 @@ const cluster: KindConfig = { kind: 'Cluster', apiVersion: 'kind.x-k8s.io/v1alph
 
 describe('without a config of the user', () => {
   test('the API server is published where the step reaches it, at a port that the engine picks', () => {
-    expect(merged({}).networking).toEqual({ ipFamily: 'ipv4', apiServerAddress: '172.18.0.2', apiServerPort: -1 })
+    expect(merged({}).networking).toMatchObject({ apiServerAddress: '172.18.0.2', apiServerPort: -1 })
+  })
+
+  test("pods get no search domains of the engine's machine, where kind can keep them from there", () => {
+    expect(merged({}).networking?.['dnsSearch']).toEqual([])
+    expect(merged({}, { dnsSearch: false }).networking).not.toHaveProperty('dnsSearch')
   })
 
   test('workers come beside one control plane', () => {
@@ -92,7 +98,12 @@ describe("the user's config", () => {
     const config: KindConfig = {
       ...cluster,
       featureGates: { Some: true },
-      networking: { podSubnet: '10.99.0.0/16', apiServerAddress: '0.0.0.0', ipFamily: 'dual' },
+      networking: {
+        podSubnet: '10.99.0.0/16',
+        apiServerAddress: '0.0.0.0',
+        ipFamily: 'dual',
+        dnsSearch: ['a.example'],
+      },
       nodes: [{ role: 'control-plane', labels: { tier: 'one' } }, { role: 'worker' }],
       kubeadmConfigPatches: ['kind: ClusterConfiguration\napiServer: {extraArgs: {v: "4"}}\n'],
     }

@@ -47,6 +47,7 @@ describe.each(KUBEADM)('Kubernetes %s, for which kind writes %s', (kubernetesVer
       certsFolder: false,
       kubelet: undefined,
       nodeImage: 'node:1',
+      dnsSearch: true,
     }
     expect(certificateNames(kindConfig(anOptions({ config }), place), version)).toEqual([
       ...['localhost', '172.18.0.2'],
@@ -63,6 +64,7 @@ describe.each(KUBEADM)('Kubernetes %s, for which kind writes %s', (kubernetesVer
       certsFolder: false,
       kubelet: '{"kind":"KubeletConfiguration"}',
       nodeImage: 'node:1',
+      dnsSearch: true,
     }
     const { kubeadmConfigPatches = [] } = kindConfig(anOptions({}), place)
     for (const patch of kubeadmConfigPatches) expect(patch).not.toMatch(/apiVersion/)

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import {
   doubt,
+  hasDnsSearch,
   KIND,
   kubernetesVersionOf,
   NODE_IMAGES,
@@ -94,6 +95,17 @@ test.each([
   [`registry.example:5000/node@sha256:${'0'.repeat(64)}`, undefined],
 ])('the version in %s is %s', (reference, version) => {
   expect(kubernetesVersionOf(reference)).toBe(version)
+})
+
+test.each([
+  [KIND, true],
+  ['v0.18.0', true],
+  ['v0.17.0', false],
+  ['v0.34.0-alpha+1a2b3c', true],
+  // A build of one's own.
+  ['devel', true],
+])('kind %s has networking.dnsSearch: %s', (kind, has) => {
+  expect(hasDnsSearch(kind)).toBe(has)
 })
 
 test.each([

@@ -1,14 +1,16 @@
 /**
- * A cluster as its user wants it: a config of their own, held to CPUs and memory, behind a proxy that nobody answers at. Its
- * engine answers over TLS at the name docker, which the job has to find; buildx uses it as docker/setup-buildx-action does.
+ * A cluster as its user wants it: a config of their own, held to CPUs and memory, behind a proxy that nobody answers at, in a
+ * network whose DNS has an answer for everything. Its engine answers over TLS at the name docker, which the job has to find;
+ * buildx uses it as docker/setup-buildx-action does. Its nodes have containerd 2.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { DOMAIN, OUTSIDE, startDns } from './dns.ts'
 import { annotations, type GitHubJob, startGitHubJob, type Use } from './github-job.ts'
 import { listing, names } from './lab.ts'
 import { createGround, type Ground, type Sidecar } from './place.ts'
 import { NODE_PORT } from './web.ts'
 
-const { node, web, buildkit } = names.images
+const { nodeContainerd2: node, web, buildkit } = names.images
 const GIB = 1024 ** 3
 
 /** Nobody listens there. */
@@ -47,7 +49,7 @@ beforeAll(async () => {
   sidecar = await ground.startSidecar('docker', {
     tls: true,
     images: [node, web, buildkit],
-    flags: ['--dns-search', 'runner.internal'],
+    flags: await startDns(ground),
   })
   const step = await ground.startStep('step', {
     // The page is for NO_PROXY as any host of the user's own network is; the engine, which comes to be, is not.
@@ -169,11 +171,29 @@ describe('cpus and memory', () => {
     const where = await prints(`kubectl get pod neighbour --output jsonpath='${neighbour}'`)
     expect(where).toBe(`true ${await prints(`kubectl get pod hungry --output jsonpath='{.spec.nodeName}'`)}`)
   })
+})
 
-  it('leave DNS as it is: a search domain of the engine does not get in between', async () => {
-    expect(await prints('kubectl exec neighbour -- nslookup kubernetes.default.svc.cluster.local')).toContain(
-      '10.96.0.1',
+describe("search domains of the engine's network, below which DNS has everything", () => {
+  it("come with the engine's containers", async () => {
+    const resolv = await sidecar.docker(
+      'run',
+      '--rm',
+      '--network',
+      use.outputs['network'] ?? '',
+      web,
+      'cat',
+      '/etc/resolv.conf',
     )
+    expect(resolv).toMatch(new RegExp(`^search ${DOMAIN}$`, 'm'))
+  })
+
+  it('do not get between pods and the names of the cluster, nor those outside of it', async () => {
+    // ping tells the address first; nobody answers at these.
+    const resolved = (name: string): Promise<string> =>
+      prints(`kubectl exec neighbour -- sh -c 'ping -c 1 -W 1 ${name} | head -n 1'`)
+    expect(await resolved('kubernetes.default')).toContain('(10.96.0.1)')
+    expect(await resolved('kubernetes.default.svc.cluster.local')).toContain('(10.96.0.1)')
+    expect(await resolved(OUTSIDE.name)).toContain(`(${OUTSIDE.address})`)
     expect(
       await prints('kubectl exec neighbour -- wget -q -O - --no-check-certificate https://kubernetes.default/version'),
     ).toContain(names.kubernetesVersion)

@@ -169,16 +169,17 @@ node_image() {
   docker rmi -f "$REF" $(cat "$WORK/control-plane")
 }
 
-# node-containerd2_image: the node image with the newest engine's containerd in it. What is not replaced is the same layer, so
-# it costs no more than these programs.
+# node-containerd2_image: the node image with the newest engine's containerd in it, whose pods get the search domains of the
+# node. What is not replaced is the same layer, so it costs no more than these programs.
 node-containerd2_image() {
   local builder=lab-node-containerd2-build
   install -Dm755 -t "$WORK/root/usr/bin" "$LAB"/engine-newest/usr/bin/{containerd,containerd-shim-runc-v2,ctr}
   install -Dm644 images/node-containerd2/containerd-config.toml "$WORK/root/etc/containerd/config.toml"
+  install -Dm755 -t "$WORK/root/usr/local/bin" images/node-containerd2/pod-search
   docker rm -fv $builder 2>/dev/null || true
   docker create --name $builder "$(image_ref node)"
   tar -C "$WORK/root" -c usr etc | docker cp - $builder:/
-  docker commit --change "$LABEL" $builder "$REF"
+  docker commit --change 'ENTRYPOINT ["/usr/local/bin/entrypoint","pod-search","/sbin/init"]' --change "$LABEL" $builder "$REF"
   docker rm -fv $builder
 }
 
