@@ -103,6 +103,9 @@ export const LABEL = {
   use: 'kind-in-dind.use',
   owner: 'kind-in-dind.owner',
   expiry: 'kind-in-dind.expiry',
+  network: 'kind-in-dind.network',
+  /** On nothing but a mark: the network that a post may be removing. */
+  leaving: 'kind-in-dind.leaving',
 } as const
 
 /** kind labels its nodes with the cluster's name under this key (kind's pkg/cluster/constants). */
@@ -161,6 +164,7 @@ export function makePlan(
       [LABEL.use]: facts.unique,
       [LABEL.owner]: facts.identity.owner,
       [LABEL.expiry]: String(expiry),
+      [LABEL.network]: options.network ?? thing,
     },
     nodes: nodeNames(cluster, nodeRoles(options)),
     registry: options.registry === undefined ? undefined : `${cluster}-registry`,

@@ -97,6 +97,7 @@ test('what can carry labels says whose it is, which use made it and when anyone 
     'kind-in-dind.use': 'feedbeef00000000',
     'kind-in-dind.owner': 'runner-3/host',
     'kind-in-dind.expiry': String(sixHoursLater),
+    'kind-in-dind.network': 'kind-in-dind-e2e',
   })
   expect(plan).toMatchObject({ owner: 'runner-3/host', job: 'run-9/e2e/2', expiry: sixHoursLater })
 })

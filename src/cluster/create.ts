@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import {
   clusterContainers,
   createNetwork,
@@ -7,7 +8,9 @@ import {
   defaultMtu,
   engineEnv,
   limitContainers,
+  marksOn,
   networkExists,
+  removeVolumes,
 } from '../engine/docker.ts'
 import type { KindConfig } from '../kind-config.ts'
 import { formatDuration } from '../lib/duration.ts'
@@ -53,9 +56,13 @@ function taken(plan: Plan, labels: Readonly<Record<string, string>>): Problem {
 
 /**
  * Makes the cluster's network, with the MTU of the engine's default network: a smaller one is there for a reason. One that
- * the user names and the engine has is taken as it is; two jobs may want to make the same one at the same time.
+ * the user names and the engine has is taken as it is; two jobs may want to make the same one at the same time, and another
+ * one may be removing it. The plan's record is there, so that whoever leaves the network from now on lets it stay.
+ *
+ * @param limit how long one who leaves may take, in milliseconds
  */
-export async function makeNetwork(docker: Docker, plan: Plan, ipFamily: unknown): Promise<void> {
+export async function makeNetwork(docker: Docker, plan: Plan, ipFamily: unknown, limit = LEAVE_LIMIT): Promise<void> {
+  if (plan.networkIsTheUsers) await untilNobodyLeaves(docker, plan.network, limit)
   if (plan.networkIsTheUsers && (await docker.try(networkExists(plan.network))).code === 0) return
   const { stdout } = await docker.try(defaultMtu)
   const mtu = /^\d+$/.test(stdout.trim()) ? stdout.trim() : undefined
@@ -63,6 +70,26 @@ export async function makeNetwork(docker: Docker, plan: Plan, ipFamily: unknown)
   const made = await docker.try(createNetwork(plan, { mtu, ipv6 }))
   if (made.code === 0 || (plan.networkIsTheUsers && /already exists/i.test(made.stderr))) return
   throw new Problem(`network: the engine cannot make the network ${plan.network}: ${lastLines(made.stderr.trim(), 3)}`)
+}
+
+/** How long another job's removal of a network is waited for, in milliseconds: it is a command or two. */
+const LEAVE_LIMIT = 20_000
+
+/** How long to leave the engine alone meanwhile, in milliseconds. */
+const PAUSE = 100
+
+/** Waits until no post is about to remove a network. A mark that stays is of one that was killed, and goes. */
+async function untilNobodyLeaves(docker: Docker, network: string, limit: number): Promise<void> {
+  const deadline = performance.now() + limit
+  for (;;) {
+    const marks = (await docker.run(marksOn(network))).stdout.split('\n').filter(line => line !== '')
+    if (marks.length === 0) return
+    if (performance.now() > deadline) {
+      await docker.run(removeVolumes(marks))
+      return
+    }
+    await sleep(PAUSE)
+  }
 }
 
 /**

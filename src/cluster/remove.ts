@@ -2,14 +2,16 @@ import {
   clusterContainers,
   clusterNetworks,
   clusterServices,
+  createMark,
   type Docker,
   disconnectNetwork,
   madeNetworks,
   networkMembers,
   recordLabels,
+  recordsOn,
   removeContainers,
   removeNetworks,
-  removeVolume,
+  removeVolumes,
 } from '../engine/docker.ts'
 import { Problem } from '../lib/problem.ts'
 import { CommandFailed } from '../lib/run.ts'
@@ -49,12 +51,13 @@ export async function removeCluster(docker: Docker, plan: Plan, joined: boolean)
   const containers = [...nodes, ...services]
   // Force kills: a stop would wait for the node's init to the end of its time-out.
   if (containers.length > 0) await docker.run(removeContainers(containers), { timeout: LIMIT })
-  const late = containers.length < plannedContainers(plan).length ? await removeLateNodes(docker, plan, LIMIT) : 0
+  const late = nodes.length < plannedContainers(plan).length ? await removeLateNodes(docker, plan, LIMIT) : 0
   const networks = await ownNetworks(docker, plan)
   // Where an earlier post was ended half-way it has left already, and the engine says so.
   if (joined) await docker.try(disconnectNetwork(plan.network, plan.ownContainer ?? ''), { timeout: LIMIT })
   const left = networks.length > 0 ? await removeAll(docker, networks, plan) : 0
-  await docker.run(removeVolume(plan.record), { timeout: LIMIT })
+  const marks = plan.networkIsTheUsers ? [markOf(plan)] : []
+  await docker.run(removeVolumes([...marks, plan.record]), { timeout: LIMIT })
   const count = nodes.length + late
   const parts = [
     count === 1 ? '1 node' : `${count} nodes`,
@@ -72,6 +75,22 @@ async function ownNetworks(docker: Docker, plan: Plan): Promise<string[]> {
   return [...new Set([...own, ...(await ids(docker, madeNetworks(plan.network)))])]
 }
 
+/** The mark by which a use says that it may be removing its network. */
+function markOf(plan: Plan): string {
+  return `${plan.record}-leaving`
+}
+
+/**
+ * True where other clusters are on the plan's network, or will be. Both sides say what they are about to do before they look:
+ * here a mark, then the records of others; there a record, then the marks (`makeNetwork`). So at least one sees the other,
+ * and no network goes that another job has seen and not used yet.
+ */
+async function othersCome(docker: Docker, plan: Plan): Promise<boolean> {
+  await docker.run(createMark(markOf(plan), plan.network), { timeout: LIMIT })
+  const records = await ids(docker, recordsOn(plan.network))
+  return records.some(record => record !== plan.record)
+}
+
 /**
  * Removes networks. One that the user named stays where others are on it, for the last of their clusters to remove; from
  * the cluster's own one, other containers of the job are taken: what they came for is gone.
@@ -79,6 +98,7 @@ async function ownNetworks(docker: Docker, plan: Plan): Promise<string[]> {
  * @returns how many stay
  */
 async function removeAll(docker: Docker, networks: readonly string[], plan: Plan): Promise<number> {
+  if (plan.networkIsTheUsers && (await othersCome(docker, plan))) return networks.length
   const args = removeNetworks(networks)
   const removed = await docker.try(args, { timeout: LIMIT })
   if (removed.code === 0) return 0

@@ -108,6 +108,31 @@ export const madeNetworks = (name: string): string[] => [
   `--filter=label=${LABEL.cluster}`,
 ]
 
+/** Prints the names of the records of clusters that are on a network, or will be. */
+export const recordsOn = (network: string): string[] => [
+  'volume',
+  'ls',
+  '--quiet',
+  `--filter=label=${LABEL.cluster}`,
+  `--filter=label=${LABEL.network}=${network}`,
+]
+
+/** Marks a network as one that may go at any moment: with an empty volume, which all that use the engine can see. */
+export const createMark = (mark: string, network: string): string[] => [
+  'volume',
+  'create',
+  ...labelFlags({ [LABEL.leaving]: network }),
+  mark,
+]
+
+/** Prints the names of a network's marks. */
+export const marksOn = (network: string): string[] => [
+  'volume',
+  'ls',
+  '--quiet',
+  `--filter=label=${LABEL.leaving}=${network}`,
+]
+
 /** Prints the MTU that the engine's own network was given; nothing where it was given none. */
 export const defaultMtu: readonly string[] = [
   'network',
@@ -161,7 +186,7 @@ export const imageIds: readonly string[] = ['image', 'ls', '--quiet', '--no-trun
 
 export const removeContainers = (ids: readonly string[]): string[] => ['rm', '--force', '--volumes', ...ids]
 export const removeNetworks = (ids: readonly string[]): string[] => ['network', 'rm', ...ids]
-export const removeVolume = (name: string): string[] => ['volume', 'rm', '--force', name]
+export const removeVolumes = (names: readonly string[]): string[] => ['volume', 'rm', '--force', ...names]
 
 /** Prints a node's published ports and networks as JSON, as GET /containers/id/json has them in NetworkSettings. */
 export const inspectNode = (node: string): string[] => [

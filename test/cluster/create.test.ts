@@ -112,7 +112,7 @@ describe('the removal of a network', () => {
     expect(await removeCluster(shared.docker, theirs, false)).toBe(
       'c (0 nodes; the network ci stays, others are on it)',
     )
-    expect(shared.asked.at(-1)).toBe(`volume rm --force ${theirs.record}`)
+    expect(shared.asked.at(-1)).toBe(`volume rm --force ${theirs.record}-leaving ${theirs.record}`)
 
     const last = engine({ ...record, [ofName]: ok('id1\n') })
     expect(await removeCluster(last.docker, theirs, false)).toBe('c (0 nodes and its network)')
