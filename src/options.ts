@@ -18,6 +18,7 @@ import {
   versionText,
 } from './lib/given.ts'
 import { Problem } from './lib/problem.ts'
+import type { WhenSummary } from './report/report.ts'
 
 export interface Option {
   readonly name: string
@@ -158,6 +159,13 @@ export const OPTIONS: readonly Option[] = [
     sentence: 'Where to write the kubeconfig (mode 0600): a new file, removed with the cluster.',
   },
   {
+    name: 'summary',
+    schema: 'string',
+    default: 'always on GitHub, on-failure on Buildkite',
+    sentence:
+      "When to show a summary (the job's on GitHub, an annotation on Buildkite): `always`, `on-failure` or `never`.",
+  },
+  {
     name: 'keep',
     schema: 'boolean',
     default: 'false',
@@ -239,6 +247,8 @@ export interface Options {
   readonly host: string | undefined
   readonly network: string | undefined
   readonly kubeconfig: string | undefined
+  /** Undefined for the host's own way. */
+  readonly summary: WhenSummary | undefined
   readonly keep: boolean
   readonly downloadUrls: Readonly<Partial<Record<DownloadName, string>>>
 }
@@ -300,6 +310,7 @@ export function parse(given: Readonly<Record<string, Given>>, world: ParseWorld)
     host: option('host', hostName, undefined),
     network: option('network', networkName, undefined),
     kubeconfig: option('kubeconfig', text, undefined),
+    summary: option('summary', whenSummary, undefined),
     keep: option('keep', boolean, false),
     downloadUrls: option('download-url', downloadUrls, {}),
   }
@@ -375,6 +386,12 @@ function networkName(value: Given): string {
     throw new Problem(`${name} is Docker's own, where nodes do not find each other by name; name another one`)
   }
   return name
+}
+
+function whenSummary(value: Given): WhenSummary {
+  const word = text(value)
+  if (word === 'always' || word === 'on-failure' || word === 'never') return word
+  throw new Problem(`${show(value)} is none of always, on-failure and never`)
 }
 
 function ports(value: Given): PortMapping[] {

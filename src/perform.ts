@@ -4,7 +4,12 @@ import type { Verb } from './host/open.ts'
 import { tidyFolder } from './host/remembered.ts'
 import { messageOf } from './lib/problem.ts'
 import type { Runner } from './lib/run.ts'
+import { createTimeline } from './lib/timeline.ts'
 import { watchRunner } from './lib/watch-runner.ts'
+import { tellingProgress } from './report/progress.ts'
+import { newReport, type Report } from './report/report.ts'
+import { summaryMarkdown } from './report/summary.ts'
+import { shownStages } from './report/timeline.ts'
 import type { World } from './world.ts'
 
 /** How long a cancelled pre may take to end what it runs, in milliseconds: all is to be over within a second. */
@@ -41,13 +46,18 @@ export function perform(verb: Verb, stage: Stage): Promise<number> {
  */
 export async function performPre(stage: Stage): Promise<number> {
   const { host } = stage
-  const cause = await tell(stage, stage.stories.pre)
-  if (cause === undefined) return 0
-
+  const notes = newNotes()
+  const pre: Story = world =>
+    tellingProgress({ ...notes, clock: () => performance.now(), info: world.host.info }, () => stage.stories.pre(world))
+  const cause = await tell(stage, pre, notes)
   if (cause instanceof Error) {
     tellFailure(host, cause)
-    await host.reportFailure('kind-in-dind could not start the cluster', messageOf(cause))
+    notes.report.failure = messageOf(cause)
   }
+  // Somebody who cancels has seconds, and knows why.
+  if (typeof cause !== 'string') await showSummary(host, notes)
+  if (cause === undefined) return 0
+
   if (host.name === 'terminal') {
     if ((await host.uses()).length > 0) await performPost({ ...stage, listen: () => {} })
     else tidyFolder(host.folder)
@@ -75,8 +85,9 @@ export async function performCommand(stage: Stage, story: Story): Promise<number
  *
  * @returns what ended it early: a signal or the first error; undefined where it came to its own end
  */
-async function tell(stage: Stage, story: Story): Promise<NodeJS.Signals | Error | undefined> {
-  const { host, now, self } = stage
+async function tell(stage: Stage, story: Story, notes = newNotes()): Promise<NodeJS.Signals | Error | undefined> {
+  const { now, self } = stage
+  const host = noting(stage.host, notes.report)
   const cancel = new AbortController()
   const run = watchRunner(stage.runner(cancel.signal))
   let cause: NodeJS.Signals | Error | undefined
@@ -90,7 +101,7 @@ async function tell(stage: Stage, story: Story): Promise<NodeJS.Signals | Error 
     })
   })
   try {
-    await Promise.race([story({ host, run, signal: cancel.signal, now, self }), stopped])
+    await Promise.race([story({ host, run, signal: cancel.signal, now, self, ...notes }), stopped])
   } catch (thrown) {
     cause ??= thrown instanceof Error ? thrown : new Error(String(thrown))
   }
@@ -123,7 +134,10 @@ export async function performPost(stage: Stage): Promise<number> {
       })
     })
     const { now, self, stories } = stage
-    await Promise.race([stories.post({ host, run: stage.runner(never), signal: never, now, self }), crashed])
+    await Promise.race([
+      stories.post({ host, run: stage.runner(never), signal: never, now, self, ...newNotes() }),
+      crashed,
+    ])
     return 0
   } catch (thrown) {
     if (isCommand) host.error(messageOf(thrown))
@@ -133,6 +147,33 @@ export async function performPost(stage: Stage): Promise<number> {
   } finally {
     tidyFolder(host.folder)
   }
+}
+
+type Notes = Pick<World, 'timeline' | 'report'>
+
+function newNotes(): Notes {
+  return { timeline: createTimeline(() => performance.now()), report: newReport() }
+}
+
+/** The host, with its warnings noted for the summary. */
+function noting(host: Host, report: Report): Host {
+  return {
+    ...host,
+    warning: message => {
+      report.warnings.push(message)
+      host.warning(message)
+    },
+  }
+}
+
+/** Shows the summary as the option says, else as the host does. */
+async function showSummary(host: Host, { report, timeline }: Notes): Promise<void> {
+  const when = report.summary ?? host.summary.when
+  const failed = report.failure !== undefined
+  if (when === 'never' || (when === 'on-failure' && !failed)) return
+  const style = failed ? 'error' : report.warnings.length > 0 ? 'warning' : 'success'
+  const markdown = summaryMarkdown(report, shownStages(timeline.spans(), performance.now()), host.summary.draws)
+  await host.showSummary({ cluster: report.cluster, style, markdown })
 }
 
 function tellFailure(host: Host, failure: Error): void {

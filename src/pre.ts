@@ -8,13 +8,13 @@ import { decide, findEngineGetKind, readOptions } from './pre/decide.ts'
 import { exportAll } from './pre/export.ts'
 import { makeReady } from './pre/make-ready.ts'
 import type { Use } from './pre/use.ts'
-import { tellFacts } from './report/facts.ts'
+import { closingBlock, tellKept } from './report/facts.ts'
 import { saveState, updateState } from './state.ts'
 import type { World } from './world.ts'
 
 /** Gives the job its cluster. What is made is in the saved plan before it is made, so that post can remove it. */
 export async function pre(world: World): Promise<void> {
-  const { host, signal } = world
+  const { host, signal, report } = world
   const options = readOptions(world)
   const use = await decide(world, options, await findEngineGetKind(world, options))
   const { plan } = use
@@ -26,7 +26,9 @@ export async function pre(world: World): Promise<void> {
     const ready = await makeReady(use, connection)
     await exportAll(use, connection, ready)
     updateState(plan.folder, { stage: 'ready' })
-    tellFacts(host, plan, connection, ready.version, ready.capacity, options.wait > 0)
+    const { title, lines } = closingBlock(report, plan, performance.now())
+    host.conclude(title, lines)
+    if (plan.keep) tellKept(host, plan)
   } catch (error) {
     updateState(plan.folder, { stage: signal.aborted ? 'cancelled' : 'failed' })
     throw signal.aborted ? error : await withEndedNodes(error, use)

@@ -34,7 +34,8 @@ function stage(name: Host['name'], stories: Partial<Stage['stories']>): Stage {
     error: note('error'),
     debug: note('debug'),
     uses: async () => uses,
-    reportFailure: async (title: string, message: string) => note('annotation')(`${title}: ${message}`),
+    summary: { when: name === 'github' ? 'always' : name === 'buildkite' ? 'on-failure' : 'never', draws: true },
+    showSummary: async ({ style, markdown }: { style: string; markdown: string }) => note(style)(markdown),
   } as unknown as Host
   return {
     host,
@@ -54,9 +55,39 @@ const fails = (error: Error) => async (): Promise<void> => {
 }
 const withoutStacks = (): string[] => log.filter(line => !line.startsWith('debug: '))
 
-test('pre that succeeds is code 0 and silent', async () => {
-  expect(await performPre(stage('github', {}))).toBe(0)
+test('pre that succeeds is code 0 and silent, but for the summary where the host shows one', async () => {
+  expect(await performPre(stage('buildkite', {}))).toBe(0)
   expect(log).toEqual([])
+  expect(await performPre(stage('github', {}))).toBe(0)
+  expect(log).toEqual([expect.stringMatching(/^success: ### ✅ /)])
+})
+
+test.each(['always', 'on-failure', 'never'] as const)('the option summary: %s counts before the host', async when => {
+  const chosen = async ({ report }: World): Promise<void> => {
+    report.summary = when
+  }
+  await performPre(stage('github', { pre: chosen }))
+  await performPre(
+    stage('buildkite', {
+      pre: async world => {
+        await chosen(world)
+        throw new Problem('no')
+      },
+    }),
+  )
+  expect(log.map(line => line.split(':')[0]).filter(kind => kind === 'success' || kind === 'error')).toEqual(
+    { always: ['success', 'error', 'error'], 'on-failure': ['error', 'error'], never: ['error'] }[when],
+  )
+})
+
+test('the summary has the warnings and the stages of the work, and is yellow for them', async () => {
+  const pre = async ({ host, timeline }: World): Promise<void> => {
+    host.warning('careful')
+    await timeline.span('Wait for it', () => new Promise(resolve => setTimeout(resolve, 150)))
+  }
+  await performPre(stage('github', { pre }))
+  expect(log[0]).toBe('warning: careful')
+  expect(log[1]).toMatch(/^warning: ### ✅ .*- ⚠️ careful.*section Wait for it/s)
 })
 
 test('pre that fails tells the message, shows it where people look, keeps the stack for debug, and is code 1', async () => {
@@ -65,7 +96,9 @@ test('pre that fails tells the message, shows it where people look, keeps the st
   expect(log).toEqual([
     `error: ${failure.message}`,
     `debug: ${failure.stack}`,
-    `annotation: kind-in-dind could not start the cluster: ${failure.message}`,
+    expect.stringMatching(
+      /^error: ### ❌ kind-in-dind could not start the cluster\n\n> workers: .*<br>name: 7 is not text\n$/,
+    ),
   ])
 })
 

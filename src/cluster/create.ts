@@ -16,6 +16,7 @@ import type { KindConfig } from '../kind-config.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { Problem } from '../lib/problem.ts'
 import { CommandFailed, lastLines, type Runner } from '../lib/run.ts'
+import type { Timeline } from '../lib/timeline.ts'
 import { LABEL, type Plan } from '../plan.ts'
 import { createCluster, kindEnv } from './kind.ts'
 import { findRecord } from './remove.ts'
@@ -112,9 +113,15 @@ export async function makeNodes(
   kind: string,
   plan: Plan,
   config: KindConfig,
-  log: { readonly info: (line: string) => void; readonly debug: (line: string) => void },
+  log: {
+    readonly info: (line: string) => void
+    readonly debug: (line: string) => void
+    readonly timeline: Timeline
+  },
 ): Promise<void> {
   const started = performance.now()
+  /** Ends the stage that kind is in. */
+  let end: (how?: 'failed') => void = () => {}
   try {
     await runner.run(createCluster(kind, plan), {
       env: { ...engineEnv(plan.engine), ...kindEnv(plan) },
@@ -122,11 +129,16 @@ export async function makeNodes(
       timeout: LIMIT,
       onLine: line => {
         log.debug(line)
-        const done = milestone(line)
-        if (done !== undefined) log.info(`${done}: done after ${formatDuration(performance.now() - started)}`)
+        const { sign, name } = milestone(line) ?? {}
+        if (sign === '•' && name !== undefined) end = log.timeline.begin(name)
+        if (sign === '✗') end('failed')
+        if (sign !== '✓') return
+        end()
+        log.info(`${name}: done after ${formatDuration(performance.now() - started)}`)
       },
     })
   } catch (error) {
+    end('failed')
     if (!(error instanceof CommandFailed) || error.endedBy === 'abort') throw error
     if (error.endedBy === 'timeout') {
       throw new Problem(
@@ -140,9 +152,13 @@ export async function makeNodes(
 /** How long kind may take, in milliseconds; kubeadm's own waits end after four minutes each. */
 const LIMIT = 15 * 60_000
 
-/** What kind has done, from its line ` ✓ Starting control-plane 🕹️`; undefined for other lines. */
-export function milestone(line: string): string | undefined {
-  return /^ ✓ ([\w -]+\w)/.exec(line)?.[1]
+/**
+ * What kind begins, has done or failed at, from its lines ` • Starting control-plane 🕹️  ...` and ` ✓ Starting control-plane 🕹️`
+ * (kind's pkg/internal/cli/status.go); undefined for other lines.
+ */
+export function milestone(line: string): { readonly sign: '•' | '✓' | '✗'; readonly name: string } | undefined {
+  const [, sign, name] = /^ ([•✓✗]) ([\w -]+\w)/.exec(line) ?? []
+  return sign === undefined || name === undefined ? undefined : { sign: sign as '•' | '✓' | '✗', name }
 }
 
 /** Holds the nodes' containers to their limits; kind cannot set any. Does nothing where there are none. */

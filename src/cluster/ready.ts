@@ -9,6 +9,7 @@ import {
 } from '@kubernetes/client-node'
 import { formatDuration } from '../lib/duration.ts'
 import { messageOf, Problem } from '../lib/problem.ts'
+import type { Timeline } from '../lib/timeline.ts'
 import { isNotReady, podReason } from './pods.ts'
 import { type Condition, watchUntil } from './watch.ts'
 
@@ -63,6 +64,7 @@ export async function waitUntilReady(
   limit: number,
   world: {
     readonly signal: AbortSignal
+    readonly timeline: Timeline
     readonly info: (message: string) => void
     readonly debug: (message: string) => void
   },
@@ -73,7 +75,9 @@ export async function waitUntilReady(
   try {
     await Promise.all(
       conditions(nodes).map(async condition => {
-        await watchUntil(kubeconfig, condition, signal, world.debug)
+        await world.timeline.span(`${condition.what} ready`, () =>
+          watchUntil(kubeconfig, condition, signal, world.debug),
+        )
         world.info(`${condition.what} ${condition.verb} ready after ${formatDuration(performance.now() - started)}`)
       }),
     )

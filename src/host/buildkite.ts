@@ -10,6 +10,7 @@ import { debugIsOn } from './debug.ts'
 import { exportLines, exportPathLine } from './exports.ts'
 import { privateFolder } from './folder.ts'
 import type { Environment, Host, Identity } from './host.ts'
+import { paint } from './paint.ts'
 import { rememberedFile, rememberedUses, rememberUse } from './remembered.ts'
 import { timed } from './timed.ts'
 import { setToolFolders } from './tool-folders.ts'
@@ -32,6 +33,7 @@ export function createBuildkiteHost(
   const jobId = buildkiteJob(env)
   const folder = jobFolder(env, jobId)
   setToolFolders(env, folder)
+  const colours = paint(env, true)
   const remembered = rememberedFile(folder, configurationKey(env))
   const debug = (message: string): void => {
     if (debugIsOn(env)) print(message)
@@ -66,13 +68,13 @@ export function createBuildkiteHost(
     },
     group: (title, work) => {
       print(`--- ${title}`)
-      return timed(title, work, print)
+      return timed(work, colours, print)
     },
     info: print,
     debug,
     warning,
     // Opens the group in which it happened: https://buildkite.com/docs/pipelines/managing-log-output
-    error: message => print(`^^^ +++\nError: ${message}`),
+    error: message => print(`^^^ +++\n${colours.bad(`Error: ${message}`)}`),
     // Only newer agents know `redactor`; for the others it is a debug line.
     mask: secret => void agent(['redactor', 'add'], secret),
     remember: async use => {
@@ -87,12 +89,19 @@ export function createBuildkiteHost(
       // The exported KIND_IN_DIND_* variables are all that a later command of the job can read.
     },
     addPath: async path => append(exportPathLine(path)),
-    reportFailure: (title, message) =>
-      agent(['annotate', '--style', 'error', '--context', `kind-in-dind-${jobId}`], failureMarkdown(title, message)),
+    // The last group would hide it.
+    conclude: (title, lines) => print([`+++ :kubernetes: ${title}`, ...lines].join('\n')),
+    // Annotations are the whole build's: a matrix that is well has nothing to say there.
+    summary: { when: 'on-failure', draws: false },
+    // One context for each use: another job's annotation, or that of the plugin listed twice, stays.
+    showSummary: ({ cluster, style, markdown }) => {
+      const context = ['kind-in-dind', jobId, ...(cluster === undefined ? [] : [cluster])].join('-')
+      return agent(['annotate', '--style', style, '--context', context], markdown)
+    },
   }
 
   function warning(message: string): void {
-    print(`Warning: ${message}`)
+    print(colours.warn(`Warning: ${message}`))
   }
 }
 
@@ -126,13 +135,6 @@ export function buildkiteIdentity(env: Environment): Identity {
     job: `${buildkiteJob(env)}/${env['BUILDKITE_RETRY_COUNT'] || '0'}`,
     label: env['BUILDKITE_PIPELINE_SLUG'] || 'buildkite',
   }
-}
-
-/** The body of the annotation. The fence is longer than any in the message, so that the message cannot end it. */
-export function failureMarkdown(title: string, message: string): string {
-  const longest = Math.max(2, ...[...message.matchAll(/`+/g)].map(([ticks]) => ticks.length))
-  const fence = '`'.repeat(longest + 1)
-  return `**${title}**\n\n${fence}\n${message}\n${fence}\n`
 }
 
 function buildkiteJob(env: Environment): string {

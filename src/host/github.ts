@@ -4,11 +4,12 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import * as core from '@actions/core'
 import type { Given } from '../lib/given.ts'
-import { Problem } from '../lib/problem.ts'
+import { messageOf, Problem } from '../lib/problem.ts'
 import { latestUse } from './choose-use.ts'
 import { debugIsOn } from './debug.ts'
 import { firstPrivateFolder, temporaryFolder } from './folder.ts'
 import type { Environment, Host, Identity } from './host.ts'
+import { paint } from './paint.ts'
 import { JOB_MARK, rememberedFile, rememberedUses, rememberUse } from './remembered.ts'
 import { timed } from './timed.ts'
 import { setToolFolders } from './tool-folders.ts'
@@ -28,6 +29,7 @@ export function createGitHubHost(env: Record<string, string | undefined>): Host 
   setToolFolders(env, folder)
   const remembered = rememberedFile(folder, `${jobKey}-${env['GITHUB_ACTION'] ?? ''}`)
   const uses: string[] = []
+  const colours = paint(env, true)
 
   return {
     name: 'github',
@@ -35,17 +37,13 @@ export function createGitHubHost(env: Record<string, string | undefined>): Host 
     identity: gitHubIdentity(env, uniqueOfJob(join(folder, `${JOB_MARK}${jobKey}`))),
     folder,
     given: () => gitHubInputs(env),
-    group: async (title, work) => {
+    group: (title, work) => {
       core.startGroup(title)
-      let closing = ''
-      try {
-        return await timed(title, work, line => {
-          closing = line
-        })
-      } finally {
-        core.info(closing)
+      // Behind the group's end it is seen without opening the group.
+      return timed(work, colours, line => {
         core.endGroup()
-      }
+        core.info(`  ${line}`)
+      })
     },
     info: message => core.info(message),
     debug: message => {
@@ -70,8 +68,15 @@ export function createGitHubHost(env: Record<string, string | undefined>): Host 
       for (const [name, value] of Object.entries(outputs)) core.setOutput(name, value)
     },
     addPath: async path => core.addPath(path),
-    reportFailure: async () => {
-      // error() made the annotation already.
+    conclude: (title, lines) => core.info([colours.strong(title), ...lines].join('\n')),
+    summary: { when: 'always', draws: true },
+    showSummary: async ({ markdown }) => {
+      try {
+        await core.summary.emptyBuffer().addRaw(markdown).write()
+      } catch (error) {
+        // act and old servers have no GITHUB_STEP_SUMMARY.
+        core.debug(messageOf(error))
+      }
     },
   }
 }

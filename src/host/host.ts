@@ -1,5 +1,6 @@
 /** What a host (GitHub, Buildkite, a terminal) is to the rest of the program. A leaf. */
 import type { Given } from '../lib/given.ts'
+import type { WhenSummary } from '../report/report.ts'
 
 /** Who is running. It goes into the labels of what is made, so that a later job can tell whose a leftover is. */
 export interface Identity {
@@ -12,6 +13,13 @@ export interface Identity {
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>
+
+/** What a host makes of summaries. */
+export interface Summary {
+  readonly when: WhenSummary
+  /** True where it draws Mermaid's diagrams. */
+  readonly draws: boolean
+}
 
 export interface Host {
   readonly name: 'github' | 'buildkite' | 'terminal'
@@ -48,6 +56,15 @@ export interface Host {
   setOutputs(outputs: Readonly<Record<string, string>>): Promise<void>
   /** Puts a folder in front of PATH for the later commands of the job. */
   addPath(folder: string): Promise<void>
-  /** Shows a failure where people look first (an annotation); the log has it already. */
-  reportFailure(title: string, message: string): Promise<void>
+  /** Closes the log with a block that people see without opening anything. */
+  conclude(title: string, lines: readonly string[]): void
+  /** How this host's summary is shown, where the option `summary` does not say. */
+  readonly summary: Summary
+  /** Shows a summary where people look first: GitHub's page of the job, Buildkite's page of the build. */
+  showSummary(summary: {
+    /** Undefined where it did not come so far. */
+    readonly cluster: string | undefined
+    readonly style: 'success' | 'warning' | 'error'
+    readonly markdown: string
+  }): Promise<void>
 }

@@ -1,9 +1,10 @@
 import type { Command } from '../commands.ts'
 import type { Runner } from '../lib/run.ts'
 import { createBuildkiteHost } from './buildkite.ts'
-import { readCommandLine, usage } from './command-line.ts'
+import { type CommandLine, readCommandLine, usage } from './command-line.ts'
 import { createGitHubHost } from './github.ts'
 import type { Environment, Host } from './host.ts'
+import { paint } from './paint.ts'
 import { createTerminalHost } from './terminal.ts'
 
 /** How the program was started: by what runs before or after a job's commands, or from a command line. */
@@ -31,12 +32,10 @@ export function openHost(
   run: Runner,
 ): Opened {
   const toStdout = (line: string): void => void process.stdout.write(`${line}\n`)
-  const toStderr = (line: string): void => void process.stderr.write(`${line}\n`)
   if (entry === 'cli') {
     const command = readCommandLine(argv)
     if (command.verb === 'help') return { verb: 'help', usage: usage(command.given['command'] as Command['name']) }
-    const host = createTerminalHost(env, command, toStderr, text => void process.stdout.write(text))
-    return { verb: VERBS[command.verb], host }
+    return { verb: VERBS[command.verb], host: terminal(env, command) }
   }
   switch (hostName(env)) {
     case 'github':
@@ -45,9 +44,15 @@ export function openHost(
       return { verb: entry, host: createBuildkiteHost(env, run, toStdout) }
     case 'terminal': {
       const command = { verb: entry === 'pre' ? 'up' : entry === 'post' ? 'down' : entry, given: {} } as const
-      return { verb: entry, host: createTerminalHost(env, command, toStderr, text => void process.stdout.write(text)) }
+      return { verb: entry, host: terminal(env, command) }
     }
   }
+}
+
+function terminal(env: Record<string, string | undefined>, command: CommandLine): Host {
+  const toStderr = (line: string): void => void process.stderr.write(`${line}\n`)
+  const toStdout = (text: string): void => void process.stdout.write(text)
+  return createTerminalHost(env, command, toStderr, toStdout, paint(env, process.stderr.isTTY === true))
 }
 
 /**

@@ -6,6 +6,7 @@ import { debugIsOn } from './debug.ts'
 import { exportLines, exportPathLine } from './exports.ts'
 import { firstPrivateFolder, temporaryFolder, userFolder } from './folder.ts'
 import type { Host } from './host.ts'
+import type { Paint } from './paint.ts'
 import { timed } from './timed.ts'
 import { setToolFolders } from './tool-folders.ts'
 
@@ -15,12 +16,14 @@ import { setToolFolders } from './tool-folders.ts'
  * @param env process.env itself: @actions/tool-cache reads what is set in it
  * @param print writes to stderr, a line at a time
  * @param write writes to stdout as it is
+ * @param colours of the log
  */
 export function createTerminalHost(
   env: Record<string, string | undefined>,
   command: CommandLine,
   print: (line: string) => void,
   write: (text: string) => void,
+  colours: Paint,
 ): Host {
   const folder = firstPrivateFolder([
     // A job's: the launcher that pre puts on PATH says it.
@@ -40,15 +43,15 @@ export function createTerminalHost(
     folder,
     given: () => command.given,
     group: (title, work) => {
-      print(`${title} ...`)
-      return timed(title, work, print)
+      print(colours.strong(`${title} ...`))
+      return timed(work, colours, line => print(`  ${line}`))
     },
-    info: print,
+    info: message => print(message.replace(/^(?! )/gm, '  ')),
     debug: message => {
       if (debugIsOn(env)) print(message)
     },
-    warning: message => print(`Warning: ${message}`),
-    error: message => print(`Error: ${message}`),
+    warning: message => print(colours.warn(`Warning: ${message}`)),
+    error: message => print(colours.bad(`Error: ${message}`)),
     mask: () => {
       // Nobody but the user reads this log.
     },
@@ -66,8 +69,9 @@ export function createTerminalHost(
       // The exported variables hold them.
     },
     addPath: async path => write(exportPathLine(path)),
-    reportFailure: async () => {
-      // The log is in front of the user.
-    },
+    conclude: (title, lines) => print([colours.strong(title), ...lines].join('\n')),
+    // The log is in front of the user.
+    summary: { when: 'never', draws: false },
+    showSummary: async ({ markdown }) => print(`\n${markdown}`),
   }
 }

@@ -1,15 +1,16 @@
 import { formatDuration } from '../lib/duration.ts'
+import type { Paint } from './paint.ts'
 
 /** Runs work, then says how long it took and whether it failed. */
-export async function timed<T>(title: string, work: () => Promise<T>, say: (line: string) => void): Promise<T> {
+export async function timed<T>(work: () => Promise<T>, paint: Paint, say: (line: string) => void): Promise<T> {
   const started = performance.now()
   const took = (): string => formatDuration(performance.now() - started)
   try {
     const result = await work()
-    say(`${title}: done in ${took()}`)
+    say(paint.good(`done in ${took()}`))
     return result
   } catch (error) {
-    say(`${title}: failed after ${took()}`)
+    say(paint.bad(`failed after ${took()}`))
     throw error
   }
 }

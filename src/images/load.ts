@@ -1,5 +1,5 @@
 import type { Docker } from '../engine/docker.ts'
-import { loadedLine } from './loaded.ts'
+import { type Loaded, loadedLine } from './loaded.ts'
 import { streamImages } from './stream.ts'
 
 /** Brings images into every node, and tells of each how it came. See `streamImages`. */
@@ -8,7 +8,8 @@ export async function loadImages(
   references: readonly string[],
   nodes: readonly string[],
   log: { readonly info: (message: string) => void; readonly debug: (message: string) => void },
-): Promise<void> {
+): Promise<readonly Loaded[]> {
   const loaded = await streamImages(docker, { references, archives: [] }, nodes, { debug: log.debug })
   for (const image of loaded) log.info(loadedLine(image))
+  return loaded
 }

@@ -1,5 +1,6 @@
 import { formatBytes } from '../lib/bytes.ts'
 import { formatDuration } from '../lib/duration.ts'
+import type { ImageFigures } from '../report/report.ts'
 
 /** An image, and how it came into the nodes. */
 export interface Loaded {
@@ -23,5 +24,16 @@ export function loadedLine({ image, had, brought, size, sent, took }: Loaded): s
   const bytes =
     size === undefined || sent === undefined ? '' : `, sent ${formatBytes(sent)} of ${formatBytes(size * brought)}`
   const others = had === 0 ? '' : `, ${had} had it`
-  return `${image}: loaded into ${brought} ${brought === 1 ? 'node' : 'nodes'}${bytes} in ${formatDuration(took)}${others}`
+  return `${image}: ${loadedInto(brought)}${bytes} in ${formatDuration(took)}${others}`
+}
+
+/** The same for the summary. */
+export function loadedFigures({ image, had, brought, size, sent, took }: Loaded): ImageFigures {
+  if (brought === 0) return { reference: image, how: 'every node had it', bytes: size }
+  const others = had === 0 ? '' : `, ${had} had it`
+  return { reference: image, how: `${loadedInto(brought)}${others}`, bytes: size, sent, ms: took }
+}
+
+function loadedInto(nodes: number): string {
+  return `loaded into ${nodes} ${nodes === 1 ? 'node' : 'nodes'}`
 }

@@ -7,6 +7,7 @@ import { judgeSeen, probe } from '../engine/preflight.ts'
 import { ensureNodeImages } from '../images/present.ts'
 import { ensureRegistryImage, type RegistryNames, registryNames, startRegistry } from '../images/registry.ts'
 import { thisProcess } from '../lib/process.ts'
+import { noteAddresses } from '../report/facts.ts'
 import { saveState } from '../state.ts'
 import { logOf, type Use } from './use.ts'
 
@@ -17,7 +18,7 @@ export interface Created extends Connection {
 
 /** @throws Problem where the engine cannot run the nodes, kind cannot make them, or the step cannot reach them */
 export function create({ world, options, plan, reach, kind, docker, preflight }: Use): Promise<Created> {
-  const { host, run: runner } = world
+  const { host, run: runner, timeline } = world
   const wish = {
     cluster: plan.cluster,
     image: plan.nodeImage,
@@ -28,13 +29,17 @@ export function create({ world, options, plan, reach, kind, docker, preflight }:
   }
   return host.group(`Create the cluster ${plan.cluster}`, async () => {
     // An empty volume with labels, from which all that belongs to the cluster is found.
-    await makeRecord(docker, plan)
+    await timeline.span('Make its record', () => makeRecord(docker, plan))
     const [, place] = await Promise.all([
-      makeNetwork(docker, plan, options.config?.networking?.['ipFamily']),
-      ensureNodeImages(docker, nodeImages(options, plan.nodeImage), plan.engine.architecture, host.info).then(() =>
-        probe(docker, wish),
-      ),
-      options.registry === undefined ? undefined : ensureRegistryImage(docker, host.info),
+      timeline.span('Make its network', () => makeNetwork(docker, plan, options.config?.networking?.['ipFamily'])),
+      timeline
+        .span('Get the node image', () =>
+          ensureNodeImages(docker, nodeImages(options, plan.nodeImage), plan.engine.architecture, host.info),
+        )
+        .then(() => timeline.span('Probe the engine', () => probe(docker, wish))),
+      options.registry === undefined
+        ? undefined
+        : timeline.span("Get the registry's image", () => ensureRegistryImage(docker, host.info)),
     ])
     preflight.heed(judgeSeen(place.seen))
     if (place.listenAddress !== reach.listenAddress) {
@@ -44,24 +49,25 @@ export function create({ world, options, plan, reach, kind, docker, preflight }:
       const [port] = await Promise.all([
         plan.registry === undefined
           ? undefined
-          : startRegistry(docker, plan, {
-              port: options.registry?.port,
-              listenAddress: place.listenAddress,
-              taken: wish.ports.flatMap(({ outer }) => outer ?? []),
-            }),
-        makeNodes(runner, kind.path, plan, reach.configFor(place.listenAddress), host),
+          : timeline.span('Start the registry', () =>
+              startRegistry(docker, plan, {
+                port: options.registry?.port,
+                listenAddress: place.listenAddress,
+                taken: wish.ports.flatMap(({ outer }) => outer ?? []),
+              }),
+            ),
+        makeNodes(runner, kind.path, plan, reach.configFor(place.listenAddress), logOf(world)),
       ])
       await limitNodes(docker, plan, containerLimits(options, plan.engine))
       const onJoin = (): void => saveState({ plan, stage: 'making', joined: true, pre: thisProcess() })
-      const connected = await connect(plan, kind.path, reach.names, options.ports, {
-        docker,
-        runner,
-        onJoin,
-        ...logOf(world),
-      })
+      const connected = await timeline.span('Reach the API server', () =>
+        connect(plan, kind.path, reach.names, options.ports, { docker, runner, onJoin, ...logOf(world) }),
+      )
       const registry =
         plan.registry === undefined || port === undefined ? undefined : registryNames(plan.registry, port, connected)
-      return { ...connected, registry }
+      const created = { ...connected, registry }
+      noteAddresses(world.report, plan, created)
+      return created
     })
   })
 }

@@ -23,12 +23,14 @@ import { Problem } from '../lib/problem.ts'
 import { readTextFile } from '../lib/text-file.ts'
 import { type Options, parse } from '../options.ts'
 import { type BuilderPlan, type Engine, makePlan, nodeRoles } from '../plan.ts'
+import { notePlan } from '../report/facts.ts'
 import type { World } from '../world.ts'
 import { logOf, toolsOf, type Use } from './use.ts'
 
 /** What was asked for. @throws Problem with every option that is wrong */
-export function readOptions({ host }: World): Options {
+export function readOptions({ host, report }: World): Options {
   const options = parse(host.given(), { readFile: readTextFile, refuseVersion })
+  report.summary = options.summary
   maskCredentials(host, options)
   if (options.kubeconfig === undefined) return options
   // Later commands of the job may run in other folders.
@@ -54,11 +56,13 @@ export interface Found {
 
 /** The engine is waited for while kind is downloaded, and buildx says what it thinks of the builder's options. */
 export function findEngineGetKind(world: World, options: Options): Promise<Found> {
-  const { host } = world
+  const { host, timeline } = world
   return host.group('Find the Docker engine, get kind', async () => {
     const [engine, kind, builder] = await Promise.all([
-      findEngine(options, { ...logOf(world), env: host.env }),
-      installKind({ ...toolsOf(world), version: options.kindVersion, url: options.downloadUrls.kind }),
+      timeline.span('Find the engine', () => findEngine(options, { ...logOf(world), env: host.env })),
+      timeline.span('Get kind', () =>
+        installKind({ ...toolsOf(world), version: options.kindVersion, url: options.downloadUrls.kind }),
+      ),
       options.builder === undefined ? undefined : prepareBuilder(world, options.builder),
     ])
     host.info(`Docker ${engine.version} at ${engine.address}, found by ${engine.source}`)
@@ -87,7 +91,7 @@ async function prepareBuilder(
 
 /** Decides on everything that will be made. What cannot work is said here, before anything is made. */
 export async function decide(world: World, options: Options, { engine, kind, builder }: Found): Promise<Use> {
-  const { host, now } = world
+  const { host, now, report } = world
   const docker = dockerAt(engine, world.run)
   const preflight = heeding(host)
   const image = nodeImage(chosenImage(options), kind.version)
@@ -120,6 +124,7 @@ export async function decide(world: World, options: Options, { engine, kind, bui
     ownContainer: await findOwnContainer(docker),
     builder,
   })
+  notePlan(report, plan, kind.version)
   await Promise.all([checkName(docker, plan), checkImages(docker, options.images)])
   const buildx = builder && buildxAt(builder.program, engine, world.run)
   return { world, options, docker, kind, preflight, plan, reach, buildx }

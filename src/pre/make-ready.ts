@@ -8,7 +8,9 @@ import { tellRegistry } from '../cluster/registry-hosting.ts'
 import { skew } from '../cluster/versions.ts'
 import { writeInNodes } from '../images/hosts.ts'
 import { loadImages } from '../images/load.ts'
+import { loadedFigures } from '../images/loaded.ts'
 import { awaitRegistry, registryHosts } from '../images/registry.ts'
+import { noteReady } from '../report/facts.ts'
 import type { Created } from './create.ts'
 import { startBuilderIn } from './start-builder.ts'
 import { logOf, toolsOf, type Use } from './use.ts'
@@ -25,27 +27,31 @@ export interface Ready {
 /** @throws Problem where the cluster is not ready in time or an image does not get into a node */
 export function makeReady(use: Use, created: Created): Promise<Ready> {
   const { world, options, plan, preflight } = use
-  const { host } = world
+  const { host, timeline, report } = world
   const { kubeconfig } = created
   const title = options.wait > 0 ? 'Load images, wait until all is ready' : 'Load images'
   return preflight.blame(() =>
     host.group(title, async () => {
       const version = await kubernetesVersion(kubeconfig)
       const [kubectl] = await Promise.all([
-        installKubectl({
-          ...toolsOf(world),
-          version: options.kubectlVersion,
-          kubernetesVersion: version,
-          url: options.downloadUrls.kubectl,
-        }),
+        timeline.span('Get kubectl', () =>
+          installKubectl({
+            ...toolsOf(world),
+            version: options.kubectlVersion,
+            kubernetesVersion: version,
+            url: options.downloadUrls.kubectl,
+          }),
+        ),
         options.wait > 0 ? waitUntilReady(kubeconfig, plan.nodes, options.wait, logOf(world)) : undefined,
         openRegistry(use, created),
-        loadAll(use).then(() => startBuilderIn(use, kubeconfig)),
+        timeline.span('Load images', () => loadAll(use)).then(() => startBuilderIn(use, kubeconfig)),
         deleteBootstrapToken(kubeconfig),
       ])
       const skewed = kubectl === undefined ? undefined : skew(kubectl.version, version)
       if (skewed !== undefined) host.warning(skewed)
-      return { version, kubectl, capacity: await readCapacity(kubeconfig) }
+      const ready = { version, kubectl, capacity: await readCapacity(kubeconfig) }
+      noteReady(report, ready, options.wait > 0)
+      return ready
     }),
   )
 }
@@ -53,25 +59,28 @@ export function makeReady(use: Use, created: Created): Promise<Ready> {
 /** Tells nodes and cluster of the registry, and sees that it answers. */
 async function openRegistry({ world, plan, docker }: Use, { kubeconfig, registry }: Created): Promise<void> {
   if (registry === undefined) return
-  await Promise.all([
-    writeInNodes(docker, plan.nodes, registryHosts(registry)),
-    awaitRegistry(docker, plan, registry.step, world.signal),
-    tellRegistry(kubeconfig, {
-      host: registry.engine,
-      hostFromContainerRuntime: registry.internal,
-      hostFromClusterNetwork: registry.internal,
-      help: `push with docker to ${registry.engine}, with other tools of the job to ${registry.step}; pods pull by either name`,
-    }),
-  ])
+  await world.timeline.span('Open the registry', () =>
+    Promise.all([
+      writeInNodes(docker, plan.nodes, registryHosts(registry)),
+      awaitRegistry(docker, plan, registry.step, world.signal),
+      tellRegistry(kubeconfig, {
+        host: registry.engine,
+        hostFromContainerRuntime: registry.internal,
+        hostFromClusterNetwork: registry.internal,
+        help: `push with docker to ${registry.engine}, with other tools of the job to ${registry.step}; pods pull by either name`,
+      }),
+    ]),
+  )
 }
 
 /** The builder's image is loaded like any other. */
-async function loadAll({ world: { host }, options, plan, docker }: Use): Promise<void> {
+async function loadAll({ world: { host, report }, options, plan, docker }: Use): Promise<void> {
   const images = new Set(options.images)
   if (options.builder) {
     const buildkit = buildkitImage(options.builder)
     await ensureBuildkitImage(docker, buildkit, host.info)
     images.add(buildkit)
   }
-  await loadImages(docker, [...images], plan.nodes, host)
+  const loaded = await loadImages(docker, [...images], plan.nodes, host)
+  report.images.push(...loaded.map(loadedFigures))
 }

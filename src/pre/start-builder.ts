@@ -13,16 +13,20 @@ export async function startBuilderIn(
   if (options.builder === undefined || plan.builder === undefined || buildx === undefined) return
   const started = performance.now()
   const { name } = plan.builder
+  const { builder } = options
   const place = (namespace: string) => ({ namespace, name: DEPLOYMENT })
-  await startBuilder(
-    buildx,
-    { name, options: options.builder, kubeconfig: plan.kubeconfig, folder: plan.folder, wait: options.wait > 0 },
-    {
-      makeNamespace: namespace => makeNamespace(kubeconfig, namespace),
-      podsReady: namespace => waitUntilPodsReady(kubeconfig, place(namespace), 'builder', options.wait, logOf(world)),
-      notReady: namespace => podsNotReady(kubeconfig, place(namespace)),
-    },
+  await world.timeline.span('Start the builder', () =>
+    startBuilder(
+      buildx,
+      { name, options: builder, kubeconfig: plan.kubeconfig, folder: plan.folder, wait: options.wait > 0 },
+      {
+        makeNamespace: namespace => makeNamespace(kubeconfig, namespace),
+        podsReady: namespace => waitUntilPodsReady(kubeconfig, place(namespace), 'builder', options.wait, logOf(world)),
+        notReady: namespace => podsNotReady(kubeconfig, place(namespace)),
+      },
+    ),
   )
+  world.report.addresses.push({ what: 'builder, of docker buildx', value: name })
   const state = options.wait > 0 ? `is ready after ${formatDuration(performance.now() - started)}` : 'is made'
   world.host.info(`The builder ${name} ${state}`)
 }

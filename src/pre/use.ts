@@ -30,8 +30,8 @@ export interface Reach {
 }
 
 /** How the parts below a story are told of the log and of a cancel. */
-export function logOf({ host, signal }: World) {
-  return { signal, info: host.info, debug: host.debug, warning: host.warning }
+export function logOf({ host, signal, timeline }: World) {
+  return { signal, timeline, info: host.info, debug: host.debug, warning: host.warning }
 }
 
 /** Where programs are downloaded to, and for which machine. */

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { ipv6Subnet, limitNodes, makeNetwork, milestone } from '../../src/cluster/create.ts'
+import { ipv6Subnet, limitNodes, makeNetwork, makeNodes, milestone } from '../../src/cluster/create.ts'
 import { removeCluster } from '../../src/cluster/remove.ts'
 import type { Docker } from '../../src/engine/docker.ts'
 import { createNetwork, limitContainers, probeEngine } from '../../src/engine/docker.ts'
 import { Problem } from '../../src/lib/problem.ts'
-import { CommandFailed, type Result } from '../../src/lib/run.ts'
+import { CommandFailed, type Result, type Runner } from '../../src/lib/run.ts'
+import { createTimeline } from '../../src/lib/timeline.ts'
 import { aPlan } from '../builders.ts'
 
 const ok = (stdout = ''): Result => ({ code: 0, stdout, stderr: '' })
@@ -203,10 +204,30 @@ test('a probe runs as a node is run, also where the engine remaps users', () => 
 })
 
 test.each([
-  [' ✓ Starting control-plane 🕹️', 'Starting control-plane'],
-  [' ✓ Preparing nodes 📦 📦 ', 'Preparing nodes'],
-  [' • Preparing nodes 📦 📦   ...', undefined],
+  [' ✓ Starting control-plane 🕹️', { sign: '✓', name: 'Starting control-plane' }],
+  [' • Preparing nodes 📦 📦   ...', { sign: '•', name: 'Preparing nodes' }],
+  [' ✗ Preparing nodes 📦 📦 ', { sign: '✗', name: 'Preparing nodes' }],
   ['Creating cluster "shop" ...', undefined],
-])('kind says with %j: %s', (line, done) => {
-  expect(milestone(line)).toBe(done)
+])('kind says with %j: %j', (line, said) => {
+  expect(milestone(line)).toEqual(said)
+})
+
+test('what kind is at is a stage from its beginning to its end, also where it fails', async () => {
+  let now = 0
+  const timeline = createTimeline(() => now)
+  const lines = [' • Preparing nodes 📦  ...', ' ✓ Preparing nodes 📦 ', ' • Starting control-plane 🕹️  ...']
+  const run: Runner['run'] = async (argv, options) => {
+    for (const line of lines) {
+      options?.onLine?.(line)
+      now += 10
+    }
+    throw new CommandFailed(argv, no('kubeadm gave up'))
+  }
+  const log = { info: () => {}, debug: () => {}, timeline }
+  const made = makeNodes({ run } as Runner, 'kind', aPlan(), {}, log)
+  await expect(made).rejects.toThrow('kind could not create the cluster: kubeadm gave up')
+  expect(timeline.spans()).toEqual([
+    { name: 'Preparing nodes', start: 0, end: 10, failed: false },
+    { name: 'Starting control-plane', start: 20, end: 30, failed: true },
+  ])
 })

@@ -1,6 +1,6 @@
 /** The plugin as the real `buildkite-agent bootstrap` runs it, on the lab's engine; Buildkite's API is played. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { BuildkiteApi } from '../buildkite-api.ts'
+import type { Annotation, BuildkiteApi } from '../buildkite-api.ts'
 import {
   type BuildkiteAgent,
   type Job,
@@ -78,6 +78,13 @@ async function run(job: Job, beside?: (running: RunningJob, watch: Watch) => Pro
   } finally {
     await watch.end()
   }
+}
+
+/** What a job shows on the page of its build, as people read it; the context may go on with the cluster's name. */
+function annotationOf({ id }: Ended): Annotation | undefined {
+  const found = [...api.annotations.values()].find(({ context }) => `${context}-`.startsWith(`kind-in-dind-${id}-`))
+  const read = (_: string, code: string): string => String.fromCodePoint(Number(code))
+  return found && { ...found, body: found.body.replaceAll('<br>', '\n').replace(/&#(\d+);/g, read) }
 }
 
 /** A command that cannot be missed in the log; the log shows the command itself, too. */
@@ -230,7 +237,7 @@ describe('a job whose cluster cannot be made', () => {
       expect(ended.code, ended.log).toBe(1)
       expect(ended.log).not.toContain(COMMAND_RAN)
       expect(ended.log).toMatch(sentence)
-      const annotation = api.annotations.get(`kind-in-dind-${ended.id}`)
+      const annotation = annotationOf(ended)
       expect(annotation?.style).toBe('error')
       expect(annotation?.body).toMatch(sentence)
       expect(api.requests.at(-1)).toMatchObject({ method: 'POST', path: `/v3/jobs/${ended.id}/annotations` })
@@ -282,7 +289,7 @@ describe('a job that is cancelled', () => {
       expect(['SIGTERM', 143], ended.log).toContain(ended.signal ?? ended.code)
       expect(ended.log).toContain('Cancelled (SIGTERM).')
       expect(ended.log).not.toContain(COMMAND_RAN)
-      expect(api.annotations.has(`kind-in-dind-${ended.id}`)).toBe(false)
+      expect(annotationOf(ended)).toBeUndefined()
     })
 
     it('has its nodes under removal within 2 seconds, and is gone within 8', () => {
@@ -321,7 +328,7 @@ describe('a job with input that is wrong', () => {
     it('is told all of it at once, in the log and on the build page', () => {
       expect(ended.code, ended.log).toBe(1)
       expect(ended.log).not.toContain(COMMAND_RAN)
-      for (const text of [ended.log, api.annotations.get(`kind-in-dind-${ended.id}`)?.body]) {
+      for (const text of [ended.log, annotationOf(ended)?.body]) {
         expect(text).toContain('worker: no such option; workers is meant?')
         expect(text).toContain('wait: 90 is not a duration')
         expect(text).toContain('ports: "70000" has a port that is not between 1 and 65535')

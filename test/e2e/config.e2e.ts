@@ -140,7 +140,7 @@ describe('cpus and memory', () => {
     const rows = (await prints(`kubectl get nodes --no-headers --output ${table}`)).split('\n')
     expect(rows.map(row => row.split(/\s+/)).sort()).toEqual(nodes.map(name => [name, '1', '2Gi']))
     expect(use.outputs).toMatchObject({ cpus: '1', memory: '2Gi' })
-    for (const name of nodes) expect(use.log).toContain(`Pods on ${name} can get 1 CPUs and 2 GiB`)
+    for (const name of nodes) expect(use.log).toMatch(new RegExp(`for pods on ${name} +1 CPU and 2 GiB`))
     expect(use.log).toMatch(/The engine has \d+ CPUs and [\d.]+ GiB in all/)
   })
 

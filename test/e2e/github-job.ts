@@ -20,7 +20,7 @@ const TOOL_CACHE = '/__t'
 const WORKSPACE = '/__w/app/app'
 
 /** The files through which a step's program tells the runner something. */
-const COMMAND_FILES = ['GITHUB_ENV', 'GITHUB_PATH', 'GITHUB_OUTPUT', 'GITHUB_STATE'] as const
+const COMMAND_FILES = ['GITHUB_ENV', 'GITHUB_PATH', 'GITHUB_OUTPUT', 'GITHUB_STATE', 'GITHUB_STEP_SUMMARY'] as const
 
 /** A step that used the action, as it ended. */
 export interface Use extends Ended {
@@ -28,6 +28,8 @@ export interface Use extends Ended {
   readonly outputs: Readonly<Record<string, string>>
   /** What its post gets as STATE_*. */
   readonly state: Readonly<Record<string, string>>
+  /** What it adds to the page of the job, in Markdown. */
+  readonly summary: string
 }
 
 /** A step that uses the action, while it runs. */
@@ -113,11 +115,14 @@ export async function startGitHubJob(
   /** What a step said in its files holds for the later ones. */
   function takeOver(
     inputs: Readonly<Record<string, string>>,
-    { ended, files: [variables = '', path = '', outputs = '', state = ''] }: Awaited<ReturnType<typeof runAction>>,
+    {
+      ended,
+      files: [variables = '', path = '', outputs = '', state = '', summary = ''],
+    }: Awaited<ReturnType<typeof runAction>>,
   ): Use {
     Object.assign(env, readAssignments(variables))
     for (const folder of path.split('\n').filter(line => line !== '')) env['PATH'] = `${folder}:${env['PATH']}`
-    return { ...ended, inputs, outputs: readAssignments(outputs), state: readAssignments(state) }
+    return { ...ended, inputs, outputs: readAssignments(outputs), state: readAssignments(state), summary }
   }
 
   function start(inputs: Readonly<Record<string, string>>, own: Readonly<Record<string, string>> = {}): RunningUse {

@@ -84,7 +84,8 @@ describe('a registry of the job', () => {
       'registry-internal': `${outputs['name']}-registry:5000`,
     })
     expect(job.env['KIND_IN_DIND_REGISTRY']).toBe(outputs['registry'])
-    expect(use.log).toContain(`The registry is ${outputs['registry']} for docker push, and ${outputs['registry-host']}`)
+    expect(use.log).toMatch(new RegExp(`registry, for docker push +${outputs['registry']}\n`))
+    expect(use.log).toMatch(new RegExp(`registry, for other tools +${outputs['registry-host']}\n`))
     expect(annotations(use, 'warning'), use.log).toEqual([])
   })
 

@@ -3,6 +3,7 @@
  * step gets a cluster, works with it as people do, and loses it again.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { formatMemory, parseQuantity } from '../../src/lib/quantity.ts'
 import { OUTPUTS } from '../../src/outputs.ts'
 import { kindPath, kubectlPath } from '../release-page.ts'
 import { type GitHubJob, startGitHubJob, type Use } from './github-job.ts'
@@ -93,6 +94,23 @@ describe.each([
     expect(made).toContain(`container ${use.outputs['name']}-control-plane`)
     expect(made).toContain(`container ${use.outputs['name']}-worker`)
     expect(made).toContain(`network ${use.outputs['network']}`)
+  })
+
+  it('is shown on the page of the job: where it is, what pods can get, and what took how long', async () => {
+    const { name, server } = use.outputs
+    expect(use.summary).toContain(`### ✅ Kubernetes ${names.kubernetesVersion} is ready after`)
+    expect(use.summary).toContain(`| API server | \`${server}\` |`)
+    const allocatable = await prints(
+      `kubectl get node ${name}-worker --output jsonpath='{.status.allocatable.cpu} {.status.allocatable.memory}'`,
+    )
+    const [cpus, memory] = allocatable.split(' ') as [string, string]
+    expect(use.summary).toContain(
+      `| \`${name}-worker\` | ${parseQuantity(cpus)} | ${formatMemory(parseQuantity(memory) ?? 0)} |`,
+    )
+    expect(use.summary).toContain(`| \`${web}\` |`)
+    for (const stage of ['Starting control-plane', '2 nodes ready']) {
+      expect(use.summary).toMatch(new RegExp(`section ${stage}\n +\\d+\\.\\ds :\\d+, \\d+\n`))
+    }
   })
 
   it('gets every output also as a variable', async () => {

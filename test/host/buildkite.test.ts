@@ -2,12 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import {
-  buildkiteIdentity,
-  createBuildkiteHost,
-  failureMarkdown,
-  pluginConfiguration,
-} from '../../src/host/buildkite.ts'
+import { buildkiteIdentity, createBuildkiteHost, pluginConfiguration } from '../../src/host/buildkite.ts'
 import type { Host } from '../../src/host/host.ts'
 import type { Result, Runner, RunOptions } from '../../src/lib/run.ts'
 
@@ -26,6 +21,7 @@ beforeEach(() => {
   writeFileSync(join(base, 'exports'), '')
   env = {
     HOME: base,
+    NO_COLOR: '1',
     BUILDKITE_JOB_ID: '0190-a',
     BUILDKITE_AGENT_NAME: 'agent-1',
     BUILDKITE_PIPELINE_SLUG: 'app',
@@ -138,28 +134,46 @@ test('log: groups with their time, warnings and errors in plain lines, an error 
   expect(log).toEqual([
     '--- Create',
     'working',
-    expect.stringMatching(/^Create: done in \d+\.\ds$/),
+    expect.stringMatching(/^done in \d+\.\ds$/),
     'Warning: careful',
     '^^^ +++\nError: broken',
   ])
 })
 
-test('a failure is an annotation of the build, one for each job', async () => {
-  await open().reportFailure('It failed', 'because')
+test('the closing block opens a group that is open', () => {
+  open().conclude('It is ready', ['  context  kind-c'])
+  expect(log).toEqual(['+++ :kubernetes: It is ready\n  context  kind-c'])
+})
+
+test('a colour is in warnings and errors, unless NO_COLOR says otherwise', () => {
+  delete env['NO_COLOR']
+  open().warning('careful')
+  open().error('broken')
+  expect(log).toEqual(['\u001b[33mWarning: careful\u001b[0m', '^^^ +++\n\u001b[31mError: broken\u001b[0m'])
+})
+
+test('a summary is an annotation of the build, one for each job and each of its clusters, by default after a failure', async () => {
+  const host = open()
+  expect(host.summary).toEqual({ when: 'on-failure', draws: false })
+  await host.showSummary({ cluster: undefined, style: 'error', markdown: 'because' })
+  await host.showSummary({ cluster: 'c', style: 'success', markdown: 'ready' })
+  const annotate = (style: string, context: string, input: string) => ({
+    argv: ['buildkite-agent', 'annotate', '--style', style, '--context', context],
+    options: { input, timeout: 5000 },
+  })
   expect(commands).toEqual([
-    {
-      argv: ['buildkite-agent', 'annotate', '--style', 'error', '--context', 'kind-in-dind-0190-a'],
-      options: { input: '**It failed**\n\n```\nbecause\n```\n', timeout: 5000 },
-    },
+    annotate('error', 'kind-in-dind-0190-a', 'because'),
+    annotate('success', 'kind-in-dind-0190-a-c', 'ready'),
   ])
 })
 
 test('an agent that cannot annotate is a debug line', async () => {
   agentFails = true
-  await open().reportFailure('It failed', 'because')
+  const summary = { cluster: 'c', style: 'error', markdown: 'because' } as const
+  await open().showSummary(summary)
   expect(log).toEqual([])
   env['KIND_IN_DIND_DEBUG'] = '1'
-  await open().reportFailure('It failed', 'because')
+  await open().showSummary(summary)
   expect(log).toEqual(['the agent says no'])
 })
 
@@ -168,10 +182,6 @@ test('a secret goes to the agent’s redactor on stdin, never as an argument', (
   expect(commands).toEqual([
     { argv: ['buildkite-agent', 'redactor', 'add'], options: { input: 's3cret', timeout: 5000 } },
   ])
-})
-
-test('a message cannot end the fence around it', () => {
-  expect(failureMarkdown('T', 'a\n````\nb')).toBe('**T**\n\n`````\na\n````\nb\n`````\n')
 })
 
 test('tools are downloaded into the job’s folder and kept in the user’s cache', () => {

@@ -20,6 +20,7 @@ beforeEach(() => {
     RUNNER_TOOL_CACHE: base,
     RUNNER_NAME: 'runner-1',
     RUNNER_DEBUG: '',
+    NO_COLOR: '1',
     ACT: '',
     TMPDIR: base,
     GITHUB_REPOSITORY: 'owner/app',
@@ -131,7 +132,7 @@ test('variables, outputs and PATH go through the runner’s files', async () => 
   expect(written('GITHUB_PATH')).toBe('/tools\n')
 })
 
-test('work is a group that ends with the time it took, failed or not', async () => {
+test('work is a group with the time it took behind it, failed or not', async () => {
   const host = open()
   expect(await host.group('Create', async () => 7)).toBe(7)
   const failing = host.group('Load', async () => {
@@ -139,8 +140,32 @@ test('work is a group that ends with the time it took, failed or not', async () 
   })
   await expect(failing).rejects.toThrow('no')
   expect(log).toMatch(
-    /^::group::Create\nCreate: done in \d+\.\ds\n::endgroup::\n::group::Load\nLoad: failed after \d+\.\ds\n::endgroup::\n$/,
+    /^::group::Create\n::endgroup::\n {2}done in \d+\.\ds\n::group::Load\n::endgroup::\n {2}failed after \d+\.\ds\n$/,
   )
+})
+
+test('a colour is in what people skim, unless NO_COLOR says otherwise', async () => {
+  vi.stubEnv('NO_COLOR', '')
+  await open().group('Create', async () => {})
+  expect(log).toContain('  \u001b[32mdone in ')
+})
+
+test('the closing block is outside of any group', async () => {
+  open().conclude('It is ready', ['  context  kind-c'])
+  expect(log).toBe('It is ready\n  context  kind-c\n')
+})
+
+test('the summary is added to that of the job; a runner that takes none is a debug line', async () => {
+  const host = open()
+  expect(host.summary).toEqual({ when: 'always', draws: true })
+  await host.showSummary({ cluster: 'c', style: 'success', markdown: 'One\n' })
+  expect(log).toMatch(/^::debug::.*GITHUB_STEP_SUMMARY/)
+  const file = join(base, 'summary')
+  writeFileSync(file, 'Before\n')
+  vi.stubEnv('GITHUB_STEP_SUMMARY', file)
+  await host.showSummary({ cluster: 'c', style: 'success', markdown: 'One\n' })
+  await host.showSummary({ cluster: 'd', style: 'error', markdown: 'Two\n' })
+  expect(readFileSync(file, 'utf8')).toBe('Before\nOne\nTwo\n')
 })
 
 test('warnings and errors are annotations, secrets are masked, debug lines are there only when asked for', () => {

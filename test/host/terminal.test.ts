@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { chooseUses } from '../../src/host/choose-use.ts'
 import { readCommandLine } from '../../src/host/command-line.ts'
 import type { Host } from '../../src/host/host.ts'
+import { paint } from '../../src/host/paint.ts'
 import { createTerminalHost } from '../../src/host/terminal.ts'
 import type { Given } from '../../src/lib/given.ts'
 import { validName } from '../../src/plan.ts'
@@ -33,6 +34,7 @@ function open(...argv: string[]): Host {
     text => {
       stdout += text
     },
+    paint(env, false),
   )
 }
 
@@ -121,8 +123,8 @@ test('stdout is for the shell alone, the log goes beside it', async () => {
   expect(stdout).toBe(`export KUBECONFIG='/k'\nexport PATH='/tools':"$PATH"\n`)
   expect(log).toEqual([
     'Create ...',
-    'working',
-    expect.stringMatching(/^Create: done in \d+\.\ds$/),
+    '  working',
+    expect.stringMatching(/^ {2}done in \d+\.\ds$/),
     'Warning: careful',
     'Error: broken',
   ])

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { loadedLine } from '../../src/images/loaded.ts'
+import { loadedFigures, loadedLine } from '../../src/images/loaded.ts'
 
 const loaded = { image: 'app:ci', had: 0, brought: 2, size: 228e6, sent: 24e6, took: 3140 }
 
@@ -10,4 +10,19 @@ test.each([
   ['it was there', { had: 2, brought: 0 }, 'app:ci: every node had it'],
 ])('tells of an image where %s', (_, given, line) => {
   expect(loadedLine({ ...loaded, ...given })).toBe(line)
+})
+
+test('has the same for the summary', () => {
+  expect(loadedFigures({ ...loaded, had: 1, brought: 1 })).toEqual({
+    reference: 'app:ci',
+    how: 'loaded into 1 node, 1 had it',
+    bytes: 228e6,
+    sent: 24e6,
+    ms: 3140,
+  })
+  expect(loadedFigures({ ...loaded, had: 2, brought: 0 })).toEqual({
+    reference: 'app:ci',
+    how: 'every node had it',
+    bytes: 228e6,
+  })
 })
