@@ -20,9 +20,15 @@ export function actionYaml(): string {
     description: DESCRIPTION,
     author: AUTHOR,
     branding: { icon: 'box', color: 'blue' },
-    inputs: Object.fromEntries(
-      OPTIONS.map(option => [option.name, { description: described(option), required: false }]),
-    ),
+    inputs: {
+      ...Object.fromEntries(OPTIONS.map(option => [option.name, { description: described(option), required: false }])),
+      'job-status': {
+        description: 'Not for you to give: through it the post step hears how the job went.',
+        required: false,
+        // biome-ignore lint/suspicious/noTemplateCurlyInString: an expression of GitHub's
+        default: '${{ job.status }}',
+      },
+    },
     outputs: Object.fromEntries(OUTPUTS.map(({ name, sentence }) => [name, { description: sentence }])),
     runs: { using: 'node24', main: 'dist/main.js', post: 'dist/post.js', 'post-if': 'always()' },
   })
@@ -40,9 +46,12 @@ export function subActionYaml(name: Command['name']): string {
     inputs: Object.fromEntries(
       command.options.map(option => [
         option.name,
-        { description: described(option), required: option.name === command.words },
+        { description: described(option), required: option.name === command.words && option.default === '' },
       ]),
     ),
+    ...(command.outputs && {
+      outputs: Object.fromEntries(command.outputs.map(({ name, sentence }) => [name, { description: sentence }])),
+    }),
     runs: { using: 'node24', main: `../dist/${name}.js` },
   })
 }

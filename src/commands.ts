@@ -1,16 +1,19 @@
 /** The commands of `kind-in-dind`, each with its options; `load` is a sub-action too. Pure. */
-import { type Given, isAbsent, list, readGiven, show } from './lib/given.ts'
+import { type Given, isAbsent, list, readGiven, show, text } from './lib/given.ts'
 import { Problem } from './lib/problem.ts'
 import { clusterName, images, OPTIONS, type Option } from './options.ts'
+import type { Output } from './outputs.ts'
 
 export interface Command {
-  readonly name: 'up' | 'down' | 'load'
+  readonly name: 'up' | 'down' | 'load' | 'logs'
   /** What stands after the name, for the help. */
   readonly synopsis: string
   readonly sentence: string
   readonly options: readonly Option[]
   /** The option that words without a flag belong to. */
   readonly words?: string
+  /** What the sub-action of this name gives to later steps. */
+  readonly outputs?: readonly Output[]
 }
 
 const NAME: Option = {
@@ -45,6 +48,28 @@ export const COMMANDS: readonly Command[] = [
     ],
     words: 'images',
   },
+  {
+    name: 'logs',
+    synopsis: '[DIR] [--name NAME]',
+    sentence: "Export a cluster's logs, events and what is not ready, without secrets, also after a failed start.",
+    options: [
+      {
+        name: 'logs-dir',
+        schema: 'string',
+        default: 'where the option `logs-dir` of up says',
+        sentence: 'The folder to write them to.',
+      },
+      NAME,
+    ],
+    words: 'logs-dir',
+    outputs: [
+      { name: 'logs-dir', sentence: 'The folder with the logs; empty where there are none.' },
+      {
+        name: 'artifact-name',
+        sentence: 'A name for them that no other job of the run has, those of a matrix included.',
+      },
+    ],
+  },
 ]
 
 export interface LoadOptions {
@@ -68,6 +93,32 @@ export function parseLoad(given: Readonly<Record<string, Given>>): LoadOptions {
   }
   if (isAbsent(given['images'])) refuse(`images: ${NONE}`)
   return finish(options)
+}
+
+export interface LogsOptions {
+  /** As given: relative to where the command runs. */
+  readonly logsDir: string | undefined
+  readonly name: string | undefined
+}
+
+/**
+ * Parses what the command or sub-action `logs` was given.
+ *
+ * @throws Problem with one line for each option that is wrong
+ */
+export function parseLogs(given: Readonly<Record<string, Given>>): LogsOptions {
+  const { option, finish } = readGiven(given, optionsOf('logs'))
+  return finish({
+    logsDir: option('logs-dir', oneText, undefined),
+    name: option('name', clusterName, undefined),
+  })
+}
+
+/** A text, or the only word of a command line. */
+function oneText(value: Given): string | undefined {
+  if (!Array.isArray(value)) return text(value)
+  if (value.length > 1) throw new Problem(`one folder is enough, and there are ${value.map(show).join(', ')}`)
+  return value.length === 0 ? undefined : text(value[0] as Given)
 }
 
 const NONE = 'none is named; say which, such as app:ci'

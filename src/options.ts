@@ -166,6 +166,18 @@ export const OPTIONS: readonly Option[] = [
       "When to show a summary (the job's on GitHub, an annotation on Buildkite): `always`, `on-failure` or `never`.",
   },
   {
+    name: 'logs',
+    schema: 'string',
+    default: 'on-failure',
+    sentence: "When to export the cluster's logs: `on-failure` (of its start or of the job), `always` or `never`.",
+  },
+  {
+    name: 'logs-dir',
+    schema: 'string',
+    default: "a folder of the job's",
+    sentence: 'Where to export them to: a folder, in which each cluster gets one of its name.',
+  },
+  {
     name: 'keep',
     schema: 'boolean',
     default: 'false',
@@ -212,6 +224,9 @@ export type KubectlVersion =
   | { readonly kind: 'skip' }
   | { readonly kind: 'release'; readonly version: string }
 
+/** When the cluster's logs are exported. */
+export type Logs = 'on-failure' | 'always' | 'never'
+
 export type DownloadName = 'kind' | 'kubectl'
 
 /** A builder as `docker buildx create --driver kubernetes` takes it. */
@@ -249,6 +264,8 @@ export interface Options {
   readonly kubeconfig: string | undefined
   /** Undefined for the host's own way. */
   readonly summary: WhenSummary | undefined
+  readonly logs: Logs
+  readonly logsDir: string | undefined
   readonly keep: boolean
   readonly downloadUrls: Readonly<Partial<Record<DownloadName, string>>>
 }
@@ -311,6 +328,8 @@ export function parse(given: Readonly<Record<string, Given>>, world: ParseWorld)
     network: option('network', networkName, undefined),
     kubeconfig: option('kubeconfig', text, undefined),
     summary: option('summary', whenSummary, undefined),
+    logs: option('logs', logs, 'on-failure'),
+    logsDir: option('logs-dir', text, undefined),
     keep: option('keep', boolean, false),
     downloadUrls: option('download-url', downloadUrls, {}),
   }
@@ -330,6 +349,14 @@ export function clusterName(value: Given): string {
     throw new Problem(`${show(value)} has nothing in it that a cluster name may have: letters and digits`)
   }
   return name
+}
+
+function logs(value: Given): Logs {
+  const word = text(value)
+  if (word !== 'on-failure' && word !== 'always' && word !== 'never') {
+    throw new Problem(`${show(value)} is not one of on-failure, always and never`)
+  }
+  return word
 }
 
 function kindVersion(value: Given): KindVersion {

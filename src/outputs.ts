@@ -28,6 +28,10 @@ export const OUTPUTS = [
   { name: 'cpus', sentence: 'CPUs that each node offers to pods (allocatable; of the smallest node).' },
   { name: 'memory', sentence: 'Memory that each node offers to pods (allocatable; of the smallest node).' },
   { name: 'builder', sentence: "The buildx builder's name, which BUILDX_BUILDER has too; empty without the option." },
+  {
+    name: 'logs-dir',
+    sentence: "Folder to which the cluster's logs are exported; where the start failed, they are there.",
+  },
 ] as const satisfies readonly Output[]
 
 export type OutputName = (typeof OUTPUTS)[number]['name']

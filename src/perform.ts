@@ -122,6 +122,7 @@ async function tell(stage: Stage, story: Story, notes = newNotes()): Promise<Nod
 export async function performPost(stage: Stage): Promise<number> {
   const { host } = stage
   const never = new AbortController().signal
+  const hurry = new AbortController()
   const isCommand = host.name === 'terminal'
   let signalled = false
   try {
@@ -130,12 +131,13 @@ export async function performPost(stage: Stage): Promise<number> {
         if (typeof heard !== 'string') return reject(heard)
         if (signalled) return stage.exit(isCommand ? signalCode(heard) : 0)
         signalled = true
+        hurry.abort()
         host.info(`${heard}: what was made is still being removed; a second signal leaves it.`)
       })
     })
     const { now, self, stories } = stage
     await Promise.race([
-      stories.post({ host, run: stage.runner(never), signal: never, now, self, ...newNotes() }),
+      stories.post({ host, run: stage.runner(never), signal: hurry.signal, now, self, ...newNotes() }),
       crashed,
     ])
     return 0

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { Identity } from './host/host.ts'
-import type { Options } from './options.ts'
+import type { Logs, Options } from './options.ts'
 
 /** The engine as found: how to talk to it and what it said of itself. */
 export interface Engine {
@@ -79,6 +79,9 @@ export interface Plan {
   readonly folder: string
   readonly kubeconfig: string
   readonly internalKubeconfig: string
+  readonly logs: Logs
+  /** This cluster's own folder for its logs. */
+  readonly logsDir: string
   readonly keep: boolean
   readonly builder: BuilderPlan | undefined
 }
@@ -123,6 +126,7 @@ const NAME_LENGTH = 40
  * @param facts.unique random lower-case hexadecimal, at least 8 characters: two plans never share it
  * @param facts.now milliseconds since 1970
  * @param facts.folder the folder of the job's uses
+ * @param facts.logsFolder where logs go that no option gives a place; undefined for this use's own folder
  * @param facts.nodeImage the node image's reference
  * @param facts.builder what is known of the builder but for its name; undefined where none is asked for
  * @param facts.ownContainer the step's own container on this engine, as `findOwnContainer` finds it
@@ -135,6 +139,7 @@ export function makePlan(
     readonly unique: string
     readonly now: number
     readonly folder: string
+    readonly logsFolder: string | undefined
     readonly nodeImage: string
     readonly ownContainer: string | undefined
     readonly builder: Omit<BuilderPlan, 'name'> | undefined
@@ -172,6 +177,8 @@ export function makePlan(
     folder,
     kubeconfig: options.kubeconfig ?? `${folder}/kubeconfig`,
     internalKubeconfig: `${folder}/kubeconfig-internal`,
+    logs: options.logs,
+    logsDir: `${options.logsDir ?? facts.logsFolder ?? `${folder}/logs`}/${cluster}`,
     keep: options.keep,
     // buildx wants a letter first and is content with no dot.
     builder: facts.builder && { name: `kind-in-dind-${use.replace('.', '-')}`, ...facts.builder },

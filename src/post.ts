@@ -8,6 +8,7 @@ import { dockerAt } from './engine/docker.ts'
 import { messageOf } from './lib/problem.ts'
 import { endProcess } from './lib/process.ts'
 import type { Plan } from './plan.ts'
+import { lookBack } from './post/look-back.ts'
 import { tellKept } from './report/facts.ts'
 import { forgetState, loadState } from './state.ts'
 import type { World } from './world.ts'
@@ -35,6 +36,7 @@ async function removeUse(world: World, folder: string): Promise<void> {
   const { plan } = state
   // What a failed pre made is nothing to look at, and on a terminal somebody asks for the removal.
   if (plan.keep && state.stage === 'ready' && world.host.name !== 'terminal') return tellKept(world.host, plan)
+  await lookBack(world, state)
   await world.host.group(`Remove the cluster ${plan.cluster}`, async () => {
     if (state.pre && (await endProcess(state.pre, PATIENCE)))
       world.host.info('Ended the start of the cluster, which was still under way')

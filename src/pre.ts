@@ -1,13 +1,11 @@
 /** What happens before the job's commands, in this order. */
 import { basename } from 'node:path'
-import { endedNodes } from './cluster/ended-nodes.ts'
-import { messageOf, Problem } from './lib/problem.ts'
 import { thisProcess } from './lib/process.ts'
 import { create } from './pre/create.ts'
 import { decide, findEngineGetKind, readOptions } from './pre/decide.ts'
+import { explain } from './pre/explain.ts'
 import { exportAll } from './pre/export.ts'
 import { makeReady } from './pre/make-ready.ts'
-import type { Use } from './pre/use.ts'
 import { closingBlock, tellKept } from './report/facts.ts'
 import { saveState, updateState } from './state.ts'
 import type { World } from './world.ts'
@@ -31,12 +29,6 @@ export async function pre(world: World): Promise<void> {
     if (plan.keep) tellKept(host, plan)
   } catch (error) {
     updateState(plan.folder, { stage: signal.aborted ? 'cancelled' : 'failed' })
-    throw signal.aborted ? error : await withEndedNodes(error, use)
+    throw signal.aborted ? error : await explain(error, use)
   }
-}
-
-/** A failure with what became of the nodes, where one of them does not run any more. */
-async function withEndedNodes(error: unknown, { docker, plan }: Use): Promise<unknown> {
-  const ended = await endedNodes(docker, plan).catch(() => [])
-  return ended.length === 0 ? error : new Problem([messageOf(error), ...ended].join('\n'))
 }

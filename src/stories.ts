@@ -1,6 +1,7 @@
 import { load } from './load.ts'
+import { logs } from './logs.ts'
 import { post } from './post.ts'
 import { pre } from './pre.ts'
 
 /** What the program does, by verb. */
-export const STORIES = { pre, post, load }
+export const STORIES = { pre, post, load, logs }

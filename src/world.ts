@@ -7,7 +7,7 @@ import type { Report } from './report/report.ts'
 export interface World {
   readonly host: Host
   readonly run: Runner
-  /** Aborted when the job is cancelled; the runner has ended its commands by then. */
+  /** Aborted when the job is cancelled; but for post's, the runner has ended its commands by then. */
   readonly signal: AbortSignal
   /** Milliseconds since 1970. */
   readonly now: () => number

@@ -49,6 +49,7 @@ export interface PlanFacts {
   readonly unique?: string
   readonly now?: number
   readonly folder?: string
+  readonly logsFolder?: string | undefined
   readonly nodeImage?: string
   readonly builder?: Parameters<typeof makePlan>[2]['builder']
 }
@@ -59,6 +60,7 @@ export function aPlan(facts: PlanFacts = {}): Plan {
     unique: facts.unique ?? '0123456789abcdef',
     now: facts.now ?? Date.UTC(2026, 0, 1),
     folder: facts.folder ?? '/job',
+    logsFolder: facts.logsFolder,
     ownContainer: undefined,
     builder: facts.builder,
     nodeImage: facts.nodeImage ?? 'kindest/node:v1.34.0',

@@ -43,3 +43,22 @@ test('what is not played is a 404 that the test can see, and no token is a 401',
     { method: 'POST', path: '/v3/jobs/j/data/keys', token: undefined, body: undefined },
   ])
 })
+
+test('artifacts: announced, sent as a form to where the answer says, and there when reported as finished', async () => {
+  const [status, answer] = await post('jobs/j/artifacts', { artifacts: [{ path: 'a/b.log' }, { path: 'c.log' }] })
+  const { artifact_ids, upload_instructions } = answer as {
+    artifact_ids: string[]
+    upload_instructions: { data: { key: string }; action: { url: string; path: string; file_input: string } }
+  }
+  expect([status, artifact_ids.length]).toEqual([201, 2])
+  const { action } = upload_instructions
+  for (const path of ['a/b.log', 'c.log']) {
+    const form = new FormData()
+    form.append('key', path)
+    form.append(action.file_input, new Blob([`content\r\nof ${path}`]), path)
+    expect((await fetch(new URL(action.path, action.url), { method: 'POST', body: form })).status).toBe(204)
+  }
+  expect(api.artifacts.size).toBe(0)
+  await post('jobs/j/artifacts', { artifacts: [{ id: artifact_ids[0], state: 'finished' }] }, 'PUT')
+  expect([...api.artifacts]).toEqual([['j/a/b.log', 'content\r\nof a/b.log']])
+})

@@ -21,6 +21,8 @@ export interface BuildkiteApi {
   /** Annotations as the build page would show them, by context. */
   readonly annotations: ReadonlyMap<string, Annotation>
   readonly metadata: ReadonlyMap<string, string>
+  /** The artifacts whose upload the agent said is finished, by job and path: `JOB/PATH`. */
+  readonly artifacts: ReadonlyMap<string, string>
   /** Every request in the order in which it came. */
   readonly requests: readonly ApiRequest[]
   close(): Promise<void>
@@ -30,8 +32,9 @@ export interface BuildkiteApi {
 type Answer = readonly [status: number, body?: unknown]
 
 /**
- * Buildkite's Agent API on loopback, as far as a job's own commands use it: meta-data and annotations. The paths and
- * bodies are those of the agent's api package (meta_data.go, annotations.go). What is not played answers 404 and is
+ * Buildkite's Agent API on loopback, as far as a job's own commands use it: meta-data, annotations and artifacts. The
+ * paths and bodies are those of the agent's api package (meta_data.go, annotations.go, artifacts.go); what is in an artifact
+ * comes as a form, to where the answer to its announcement says. What is not played answers 404 and is
  * in `requests` all the same. A request without a token gets 401, as from Buildkite.
  *
  * @param port 0 lets the system pick one
@@ -40,10 +43,22 @@ type Answer = readonly [status: number, body?: unknown]
 export async function startBuildkiteApi(port = 0, address = '127.0.0.1'): Promise<BuildkiteApi> {
   const annotations = new Map<string, Annotation>()
   const metadata = new Map<string, string>()
+  const artifacts = new Map<string, string>()
+  const announced = new Map<string, { readonly name: string; content?: string }>()
   const requests: ApiRequest[] = []
 
   const server = createServer(async (request, response) => {
-    const body = await readJson(request)
+    const text = await readText(request)
+    const job = /^\/uploads\/([^/]+)$/.exec(decodeURIComponent(request.url ?? ''))?.[1]
+    if (job !== undefined) {
+      // Comes without a token, as a form is sent to S3.
+      const { key, file } = readForm(text)
+      const one = [...announced.values()].find(({ name }) => name === `${job}/${key}`)
+      if (one !== undefined && file !== undefined) one.content = file
+      response.writeHead(one === undefined ? 404 : 204).end()
+      return
+    }
+    const body = parseJson(text)
     const token = /^Token (.+)$/.exec(request.headers.authorization ?? '')?.[1]
     const path = decodeURIComponent(new URL(request.url ?? '/', 'http://localhost').pathname)
     requests.push({ method: request.method ?? '', path, token, body })
@@ -56,6 +71,8 @@ export async function startBuildkiteApi(port = 0, address = '127.0.0.1'): Promis
     const fields = isRecord(body) ? body : {}
     const text = (name: string, otherwise = ''): string => (typeof fields[name] === 'string' ? fields[name] : otherwise)
     const [, what, rest] = /^\/v3\/(?:jobs|builds)\/[^/]+\/(data|annotations)(?:\/(.+))?$/.exec(path) ?? []
+    const [, job] = /^\/v3\/jobs\/([^/]+)\/artifacts$/.exec(path) ?? []
+    if (job !== undefined) return routeArtifacts(method, job, fields['artifacts'])
     switch (`${method} ${what}${what === 'data' ? `/${rest}` : ''}`) {
       case 'POST data/set':
         metadata.set(text('key'), text('value'))
@@ -81,6 +98,33 @@ export async function startBuildkiteApi(port = 0, address = '127.0.0.1'): Promis
     }
   }
 
+  /** Artifacts are announced, uploaded one by one, and reported as finished. */
+  function routeArtifacts(method: string | undefined, job: string, listed: unknown): Answer {
+    const batch = Array.isArray(listed) ? listed.filter(isRecord) : []
+    if (method === 'POST') {
+      const ids = batch.map(({ path }) => {
+        const id = `artifact-${announced.size + 1}`
+        announced.set(id, { name: `${job}/${path}` })
+        return id
+      })
+      const { port: own } = server.address() as AddressInfo
+      const action = {
+        url: `http://${address}:${own}/`,
+        method: 'POST',
+        path: `/uploads/${job}`,
+        file_input: 'file',
+      }
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: the agent puts the artifact's path in
+      const data = { key: '${artifact:path}' }
+      return [201, { id: 'batch', artifact_ids: ids, upload_instructions: { data, action } }]
+    }
+    for (const { id, state } of batch) {
+      const one = announced.get(String(id))
+      if (state === 'finished' && one?.content !== undefined) artifacts.set(one.name, one.content)
+    }
+    return [200]
+  }
+
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, address, resolve)
@@ -89,6 +133,7 @@ export async function startBuildkiteApi(port = 0, address = '127.0.0.1'): Promis
     endpoint: `http://${address}:${(server.address() as AddressInfo).port}/v3`,
     annotations,
     metadata,
+    artifacts,
     requests,
     close: () =>
       new Promise((resolve, reject) => {
@@ -98,9 +143,24 @@ export async function startBuildkiteApi(port = 0, address = '127.0.0.1'): Promis
   }
 }
 
-async function readJson(request: IncomingMessage): Promise<unknown> {
+async function readText(request: IncomingMessage): Promise<string> {
   let text = ''
   for await (const chunk of request.setEncoding('utf8')) text += chunk
+  return text
+}
+
+/** The fields of a form (multipart/form-data), by name; a text is all that the agent's tests here put into one. */
+function readForm(text: string): Record<string, string> {
+  const boundary = text.slice(0, text.indexOf('\r\n'))
+  const parts = text.split(boundary).flatMap(part => {
+    const [head = '', ...content] = part.split('\r\n\r\n')
+    const name = /\bname="([^"]*)"/.exec(head)?.[1]
+    return name === undefined ? [] : [[name, content.join('\r\n\r\n').replace(/\r\n$/, '')] as const]
+  })
+  return Object.fromEntries(parts)
+}
+
+function parseJson(text: string): unknown {
   if (text === '') return undefined
   try {
     return JSON.parse(text)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { chooseNodes, parseLoad } from '../src/commands.ts'
+import { chooseNodes, parseLoad, parseLogs } from '../src/commands.ts'
 
 test('load takes images, nodes and a name', () => {
   expect(parseLoad({ images: 'app:ci\ndb:1, cache:2', nodes: ['worker'], name: 'x' })).toEqual({
@@ -16,6 +16,19 @@ test.each([
   [{ images: 'app:ci', node: 'x' }, 'node: no such option; nodes is meant?'],
 ])('load refuses %j', (given, message) => {
   expect(() => parseLoad(given)).toThrow(message)
+})
+
+test.each([
+  [{}, undefined],
+  [{ 'logs-dir': [] }, undefined],
+  [{ 'logs-dir': ['out'], name: 'x' }, 'out'],
+  [{ 'logs-dir': 'my out' }, 'my out'],
+])('logs takes a folder or none: %j', (given, logsDir) => {
+  expect(parseLogs(given)).toEqual({ logsDir, name: 'name' in given ? 'x' : undefined })
+})
+
+test('logs refuses two folders', () => {
+  expect(() => parseLogs({ 'logs-dir': ['a', 'b'] })).toThrow('logs-dir: one folder is enough, and there are "a", "b"')
 })
 
 const nodes = ['c-control-plane', 'c-worker', 'c-worker2']

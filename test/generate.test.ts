@@ -15,6 +15,10 @@ describe('the written files are what the lists say (npm run generate)', () => {
     await expect(subActionYaml('load')).toMatchFileSnapshot('../load/action.yml')
   })
 
+  test('logs/action.yml', async () => {
+    await expect(subActionYaml('logs')).toMatchFileSnapshot('../logs/action.yml')
+  })
+
   test('plugin.yml', async () => {
     await expect(pluginYaml()).toMatchFileSnapshot('../plugin.yml')
   })
@@ -29,7 +33,7 @@ test('both hosts have every option, and GitHub every output', () => {
   const options = OPTIONS.map(option => option.name)
   const action = parse(actionYaml()) as { inputs: object; outputs: object }
   const plugin = parse(pluginYaml()) as { configuration: { properties: object; additionalProperties: boolean } }
-  expect(Object.keys(action.inputs)).toEqual(options)
+  expect(Object.keys(action.inputs)).toEqual([...options, 'job-status'])
   expect(Object.keys(action.outputs)).toEqual(OUTPUTS.map(output => output.name))
   expect(Object.keys(plugin.configuration.properties)).toEqual(options)
   expect(plugin.configuration.additionalProperties).toBe(false)

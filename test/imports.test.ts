@@ -30,7 +30,7 @@ const ROOMS: readonly { readonly room: string; readonly files: readonly string[]
     },
     {
       room: 'chapters',
-      files: ['pre/'],
+      files: ['pre/', 'post/'],
       from: ['engine', 'cluster', 'images', 'builder', 'report', 'leaves', 'kind config', 'lib'],
     },
     { room: 'builder', files: ['builder/'], from: ['engine', 'leaves', 'lib'] },

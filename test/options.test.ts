@@ -34,6 +34,8 @@ test('with nothing given everything has its default', () => {
     host: undefined,
     network: undefined,
     kubeconfig: undefined,
+    logs: 'on-failure',
+    logsDir: undefined,
     keep: false,
     downloadUrls: {},
   })
@@ -173,6 +175,10 @@ const GOOD: readonly (readonly [option: string, given: Given, parsed: Partial<Op
   ['host', 'engine.internal', { host: 'engine.internal' }],
   ['host', '10.0.0.5', { host: '10.0.0.5' }],
   ['kubeconfig', 'out/kubeconfig', { kubeconfig: 'out/kubeconfig' }],
+  ['logs', 'on-failure', { logs: 'on-failure' }],
+  ['logs', 'always', { logs: 'always' }],
+  ['logs', ' never ', { logs: 'never' }],
+  ['logs-dir', 'build/kind logs', { logsDir: 'build/kind logs' }],
   ['keep', true, { keep: true }],
   ['keep', 'TRUE', { keep: true }],
   ['keep', 'false', { keep: false }],
@@ -221,6 +227,9 @@ describe('what is right is taken', () => {
 
 describe('what is wrong is refused in one sentence that names the option', () => {
   test.each<[sentence: string, given: Readonly<Record<string, Given>>]>([
+    ['logs: "sometimes" is not one of on-failure, always and never', { logs: 'sometimes' }],
+    ['logs: false is not text', { logs: false }],
+    ['logs-dir: a value is missing', { 'logs-dir': true }],
     // Unknown options.
     ['imagess: no such option; images is meant?', { imagess: 'app:ci' }],
     ['kind_version: no such option; kind-version is meant?', { kind_version: 'latest' }],

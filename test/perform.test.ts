@@ -39,7 +39,13 @@ function stage(name: Host['name'], stories: Partial<Stage['stories']>): Stage {
   } as unknown as Host
   return {
     host,
-    stories: { pre: async () => {}, post: async () => void log.push('post runs'), load: async () => {}, ...stories },
+    stories: {
+      pre: async () => {},
+      post: async () => void log.push('post runs'),
+      load: async () => {},
+      logs: async () => {},
+      ...stories,
+    },
     self: { node: '/node', cli: '/cli.js' },
     runner: signal => createRunner({ env: process.env, signal }),
     now: () => 0,

@@ -139,3 +139,14 @@ test('it survives being saved', () => {
   const plan = aPlan({ options: { keep: true, workers: 1 } })
   expect(JSON.parse(JSON.stringify(plan))).toEqual(plan)
 })
+
+describe("the cluster's logs", () => {
+  test.each([
+    ["in the use's own folder", {}, undefined, '/job/c.01234567/logs/c'],
+    ["in the user's folder, where clusters do not meet", { logsDir: '/out' }, undefined, '/out/c'],
+    ['where the host lets them stay', {}, '/tmp/logs', '/tmp/logs/c'],
+    ["in the user's folder on that host too", { logsDir: '/out' }, '/tmp/logs', '/out/c'],
+  ])('are %s', (_, options, logsFolder, expected) => {
+    expect(aPlan({ options: { name: 'c', ...options }, logsFolder }).logsDir).toBe(expected)
+  })
+})

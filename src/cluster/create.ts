@@ -20,6 +20,7 @@ import type { Timeline } from '../lib/timeline.ts'
 import { LABEL, type Plan } from '../plan.ts'
 import { createCluster, kindEnv } from './kind.ts'
 import { findRecord } from './remove.ts'
+import { kindFailure } from './telling-lines.ts'
 
 /**
  * Makes the cluster's record. Two jobs that want the same name at the same time both come here: the engine makes the
@@ -142,10 +143,10 @@ export async function makeNodes(
     if (!(error instanceof CommandFailed) || error.endedBy === 'abort') throw error
     if (error.endedBy === 'timeout') {
       throw new Problem(
-        `kind did not create the cluster within ${formatDuration(LIMIT)}: ${lastLines(error.result.stderr.trim(), 25)}`,
+        `kind did not create the cluster within ${formatDuration(LIMIT)}: ${kindFailure(error.result.stderr)}`,
       )
     }
-    throw new Problem(`kind could not create the cluster: ${lastLines(error.result.stderr.trim(), 25)}`)
+    throw new Problem(`kind could not create the cluster: ${kindFailure(error.result.stderr)}`)
   }
 }
 

@@ -370,6 +370,23 @@ export const disconnectNetwork = (network: string, container: string): string[] 
   container,
 ]
 
+/** Prints what a node's container printed last: its init's messages. */
+export const containerLog = (node: string): string[] => ['logs', '--timestamps', '--tail=3000', node]
+
+/** Prints all that the engine knows of a node's container, as JSON. */
+export const describeNode = (node: string): string[] => ['container', 'inspect', node]
+
+/** Runs the shell script that comes on stdin in a node; its words are what the script gets. */
+export const runInNode = (node: string, words: readonly string[]): string[] => [
+  'exec',
+  '--interactive',
+  node,
+  'sh',
+  '-s',
+  '--',
+  ...words,
+]
+
 /** Prints `name|status|exit code|true where it ran out of memory` of each of a cluster's nodes. */
 export const nodeStates = (nodes: readonly string[]): string[] => [
   'container',

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { appendFileSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import type { Given } from '../lib/given.ts'
 import { messageOf, Problem } from '../lib/problem.ts'
 import type { Runner } from '../lib/run.ts'
@@ -9,7 +9,7 @@ import { latestUse } from './choose-use.ts'
 import { debugIsOn } from './debug.ts'
 import { exportLines, exportPathLine } from './exports.ts'
 import { privateFolder } from './folder.ts'
-import type { Environment, Host, Identity } from './host.ts'
+import type { Environment, Host, Identity, JobStatus } from './host.ts'
 import { paint } from './paint.ts'
 import { rememberedFile, rememberedUses, rememberUse } from './remembered.ts'
 import { timed } from './timed.ts'
@@ -17,6 +17,9 @@ import { setToolFolders } from './tool-folders.ts'
 
 /** How long the agent's own commands may take, in milliseconds: they are extras, and a cancelled job has seconds. */
 const AGENT_TIMEOUT = 5000
+
+/** How long the agent may take to upload logs, in milliseconds. */
+const UPLOAD_TIMEOUT = 60_000
 
 /**
  * Buildkite's agent, which runs this through hooks/pre-command and hooks/pre-exit.
@@ -57,6 +60,7 @@ export function createBuildkiteHost(
     env,
     identity: buildkiteIdentity(env),
     folder,
+    logsFolder: undefined,
     given: () => {
       const configuration = env['BUILDKITE_PLUGIN_CONFIGURATION']
       if (configuration === undefined) {
@@ -98,6 +102,19 @@ export function createBuildkiteHost(
       const context = ['kind-in-dind', jobId, ...(cluster === undefined ? [] : [cluster])].join('-')
       return agent(['annotate', '--style', style, '--context', context], markdown)
     },
+    jobStatus: () => buildkiteStatus(env),
+    keepFiles: async path => {
+      try {
+        // Below the folder in which the agent runs, so that no name is taken for a pattern but ours.
+        await run.run(['buildkite-agent', 'artifact', 'upload', `${basename(path)}/**/*`], {
+          cwd: dirname(path),
+          timeout: UPLOAD_TIMEOUT,
+        })
+        print(`They are among the artifacts of this job: ${basename(path)}/`)
+      } catch (error) {
+        warning(`buildkite-agent could not upload them: ${messageOf(error)}`)
+      }
+    },
   }
 
   function warning(message: string): void {
@@ -135,6 +152,18 @@ export function buildkiteIdentity(env: Environment): Identity {
     job: `${buildkiteJob(env)}/${env['BUILDKITE_RETRY_COUNT'] || '0'}`,
     label: env['BUILDKITE_PIPELINE_SLUG'] || 'buildkite',
   }
+}
+
+/**
+ * How the command went. An agent ends a job by signalling its process group: the command's exit status is then -1, or
+ * what a shell makes of the signal (CommandPhase in the agent's internal/job/executor.go).
+ */
+export function buildkiteStatus(env: Environment): JobStatus | undefined {
+  const status = env['BUILDKITE_COMMAND_EXIT_STATUS']
+  if (env['BUILDKITE_JOB_CANCELLED'] === 'true') return 'cancelled'
+  if (status === undefined || status === '') return undefined
+  if (status === '0') return 'success'
+  return ['-1', '129', '130', '131', '143'].includes(status) ? 'cancelled' : 'failure'
 }
 
 function buildkiteJob(env: Environment): string {

@@ -8,7 +8,7 @@ import { messageOf, Problem } from '../lib/problem.ts'
 import { latestUse } from './choose-use.ts'
 import { debugIsOn } from './debug.ts'
 import { firstPrivateFolder, temporaryFolder } from './folder.ts'
-import type { Environment, Host, Identity } from './host.ts'
+import type { Environment, Host, Identity, JobStatus } from './host.ts'
 import { paint } from './paint.ts'
 import { JOB_MARK, rememberedFile, rememberedUses, rememberUse } from './remembered.ts'
 import { timed } from './timed.ts'
@@ -36,6 +36,7 @@ export function createGitHubHost(env: Record<string, string | undefined>): Host 
     env,
     identity: gitHubIdentity(env, uniqueOfJob(join(folder, `${JOB_MARK}${jobKey}`))),
     folder,
+    logsFolder: undefined,
     given: () => gitHubInputs(env),
     group: (title, work) => {
       core.startGroup(title)
@@ -68,6 +69,13 @@ export function createGitHubHost(env: Record<string, string | undefined>): Host 
       for (const [name, value] of Object.entries(outputs)) core.setOutput(name, value)
     },
     addPath: async path => core.addPath(path),
+    jobStatus: () => {
+      const status = env[JOB_STATUS]
+      return STATUSES.find(known => known === status)
+    },
+    keepFiles: async () => {
+      // A step of the job uploads them: an action cannot.
+    },
     conclude: (title, lines) => core.info([colours.strong(title), ...lines].join('\n')),
     summary: { when: 'always', draws: true },
     showSummary: async ({ markdown }) => {
@@ -81,6 +89,14 @@ export function createGitHubHost(env: Record<string, string | undefined>): Host 
   }
 }
 
+const STATUSES: readonly JobStatus[] = ['success', 'failure', 'cancelled']
+
+/**
+ * The input through which post hears how the job went: the runner evaluates the defaults of inputs for post again
+ * (its ActionRunner.cs), and no variable says it.
+ */
+const JOB_STATUS = 'INPUT_JOB-STATUS'
+
 /**
  * The step's inputs by option name. The runner hands an input over as INPUT_NAME: upper case, blanks as underscores,
  * dashes as they are; it only warns of inputs that action.yml does not know, so these are here too, for `parse` to refuse.
@@ -88,7 +104,7 @@ export function createGitHubHost(env: Record<string, string | undefined>): Host 
 export function gitHubInputs(env: Environment): Record<string, Given> {
   const given: Record<string, Given> = {}
   for (const [variable, value] of Object.entries(env)) {
-    if (!variable.startsWith('INPUT_')) continue
+    if (!variable.startsWith('INPUT_') || variable === JOB_STATUS) continue
     // An input that is declared and not given arrives as an empty text.
     given[variable.slice('INPUT_'.length).toLowerCase()] = value?.trim() || undefined
   }

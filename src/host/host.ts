@@ -21,6 +21,8 @@ export interface Summary {
   readonly draws: boolean
 }
 
+export type JobStatus = 'success' | 'failure' | 'cancelled'
+
 export interface Host {
   readonly name: 'github' | 'buildkite' | 'terminal'
   /** The job's environment. Only hosts read process.env. */
@@ -28,6 +30,8 @@ export interface Host {
   readonly identity: Identity
   /** The folder of this job's uses: each use has a folder of its own in it. Made by the host, 0700. */
   readonly folder: string
+  /** Where exported logs stay when the job's folder goes; undefined where they are to go with it. */
+  readonly logsFolder: string | undefined
   /** The options as they were given, by option name; absent ones are undefined. */
   given(): Readonly<Record<string, Given>>
 
@@ -56,6 +60,10 @@ export interface Host {
   setOutputs(outputs: Readonly<Record<string, string>>): Promise<void>
   /** Puts a folder in front of PATH for the later commands of the job. */
   addPath(folder: string): Promise<void>
+  /** How the job's commands went, for post; undefined where they have not run or nobody says. */
+  jobStatus(): JobStatus | undefined
+  /** Keeps a folder's files with the job, for people to download, where the host does that by itself. */
+  keepFiles(folder: string): Promise<void>
   /** Closes the log with a block that people see without opening anything. */
   conclude(title: string, lines: readonly string[]): void
   /** How this host's summary is shown, where the option `summary` does not say. */

@@ -8,14 +8,14 @@ import { paint } from './paint.ts'
 import { createTerminalHost } from './terminal.ts'
 
 /** How the program was started: by what runs before or after a job's commands, or from a command line. */
-export type Entry = 'pre' | 'post' | 'load' | 'cli'
+export type Entry = 'pre' | 'post' | 'load' | 'logs' | 'cli'
 
 /** What the program does: each is a story. */
-export type Verb = 'pre' | 'post' | 'load'
+export type Verb = 'pre' | 'post' | 'load' | 'logs'
 
 export type Opened = { readonly verb: Verb; readonly host: Host } | { readonly verb: 'help'; readonly usage: string }
 
-const VERBS: Readonly<Record<Command['name'], Verb>> = { up: 'pre', down: 'post', load: 'load' }
+const VERBS: Readonly<Record<Command['name'], Verb>> = { up: 'pre', down: 'post', load: 'load', logs: 'logs' }
 
 /**
  * Finds out which host this is and makes it.

@@ -41,6 +41,7 @@ export function createTerminalHost(
     // One job for all that a user starts: a second `up` must not take the first one's cluster for a leftover.
     identity: { owner, job: `terminal/${owner}`, label: basename(process.cwd()) || 'kind' },
     folder,
+    logsFolder: join(temporaryFolder(), 'logs'),
     given: () => command.given,
     group: (title, work) => {
       print(colours.strong(`${title} ...`))
@@ -69,6 +70,10 @@ export function createTerminalHost(
       // The exported variables hold them.
     },
     addPath: async path => write(exportPathLine(path)),
+    jobStatus: () => undefined,
+    keepFiles: async () => {
+      // They are on the user's disk.
+    },
     conclude: (title, lines) => print([colours.strong(title), ...lines].join('\n')),
     // The log is in front of the user.
     summary: { when: 'never', draws: false },

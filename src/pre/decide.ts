@@ -32,11 +32,10 @@ export function readOptions({ host, report }: World): Options {
   const options = parse(host.given(), { readFile: readTextFile, refuseVersion })
   report.summary = options.summary
   maskCredentials(host, options)
-  if (options.kubeconfig === undefined) return options
   // Later commands of the job may run in other folders.
-  const kubeconfig = resolve(options.kubeconfig)
-  checkKubeconfigPath(kubeconfig)
-  return { ...options, kubeconfig }
+  const kubeconfig = options.kubeconfig && resolve(options.kubeconfig)
+  if (kubeconfig !== undefined) checkKubeconfigPath(kubeconfig)
+  return { ...options, kubeconfig, logsDir: options.logsDir && resolve(options.logsDir) }
 }
 
 /** A mirror's user and password are for the download alone. */
@@ -120,6 +119,7 @@ export async function decide(world: World, options: Options, { engine, kind, bui
     unique: randomBytes(8).toString('hex'),
     now: now(),
     folder: host.folder,
+    logsFolder: host.logsFolder,
     nodeImage: image.reference,
     ownContainer: await findOwnContainer(docker),
     builder,

@@ -37,6 +37,7 @@ export async function exportAll(
     cpus: `${least.cpus}`,
     memory: memoryQuantity(least.memory),
     builder: plan.builder?.name ?? '',
+    'logs-dir': plan.logsDir,
   }
   const subnets = hasProxy(host.env) ? (await docker.run(networkSubnets(plan.network))).stdout.trim().split('\n') : []
   await host.setOutputs(outputs)

@@ -2,7 +2,12 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { buildkiteIdentity, createBuildkiteHost, pluginConfiguration } from '../../src/host/buildkite.ts'
+import {
+  buildkiteIdentity,
+  buildkiteStatus,
+  createBuildkiteHost,
+  pluginConfiguration,
+} from '../../src/host/buildkite.ts'
 import type { Host } from '../../src/host/host.ts'
 import type { Result, Runner, RunOptions } from '../../src/lib/run.ts'
 
@@ -188,4 +193,30 @@ test('tools are downloaded into the job’s folder and kept in the user’s cach
   const { folder } = open()
   expect(env['RUNNER_TEMP']).toBe(join(folder, `.download-${process.pid}`))
   expect(env['RUNNER_TOOL_CACHE']).toBe(join(base, '.cache/kind-in-dind'))
+})
+
+test.each([
+  [{}, undefined],
+  [{ BUILDKITE_COMMAND_EXIT_STATUS: '' }, undefined],
+  [{ BUILDKITE_COMMAND_EXIT_STATUS: '0' }, 'success'],
+  [{ BUILDKITE_COMMAND_EXIT_STATUS: '1' }, 'failure'],
+  [{ BUILDKITE_COMMAND_EXIT_STATUS: '137' }, 'failure'],
+  [{ BUILDKITE_COMMAND_EXIT_STATUS: '-1' }, 'cancelled'],
+  [{ BUILDKITE_COMMAND_EXIT_STATUS: '143' }, 'cancelled'],
+  [{ BUILDKITE_COMMAND_EXIT_STATUS: '1', BUILDKITE_JOB_CANCELLED: 'true' }, 'cancelled'],
+])('how the job went, by %j', (variables, status) => {
+  expect(buildkiteStatus(variables)).toBe(status)
+})
+
+test('files are kept as artifacts, below the name of their folder', async () => {
+  await open().keepFiles('/job/use/logs/shop')
+  expect(commands).toEqual([
+    {
+      argv: ['buildkite-agent', 'artifact', 'upload', 'shop/**/*'],
+      options: { cwd: '/job/use/logs', timeout: 60_000 },
+    },
+  ])
+  agentFails = true
+  await open().keepFiles('/job/use/logs/shop')
+  expect(log.at(-1)).toBe('Warning: buildkite-agent could not upload them: the agent says no')
 })

@@ -186,3 +186,15 @@ test('a damaged file of the job’s identity is named', () => {
   for (const name of readdirSync(folder)) writeFileSync(join(folder, name), 'x')
   expect(open).toThrow(/\.job-.* is damaged/)
 })
+
+test.each([
+  ['success', 'success'],
+  ['failure', 'failure'],
+  ['cancelled', 'cancelled'],
+  ['', undefined],
+  ['something else', undefined],
+])('how the job went is an input that the runner fills: %j', (value, status) => {
+  const host = createGitHubHost({ ...process.env, 'INPUT_JOB-STATUS': value })
+  expect(host.jobStatus()).toBe(status)
+  expect(host.given()).not.toHaveProperty('job-status')
+})

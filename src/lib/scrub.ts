@@ -1,0 +1,44 @@
+/** Takes secrets out of text that people will read: logs, descriptions. Pure. */
+
+/** What stands where a secret was. */
+const HIDDEN = '***'
+
+/** Shorter texts are words (`admin`, `true`) that stand in every log; hiding them would hide the log. */
+const SHORTEST = 8
+
+/** Texts that are secrets by their shape, each with what stays of them. */
+const SHAPES: readonly (readonly [shape: RegExp, stays: string])[] = [
+  [/-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g, HIDDEN],
+  // A PEM text in base64, as kubeconfigs hold them: it begins with "-----BEGIN ".
+  [/LS0tLS1CRUdJTi[A-Za-z0-9+/=_-]+/g, HIDDEN],
+  // JSON Web Tokens, as service accounts have: both parts begin with {" in base64.
+  [/\beyJ[\w-]{8,}\.eyJ[\w-]+\.[\w-]+/g, HIDDEN],
+  // kubeadm's bootstrap tokens: https://kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens/
+  [/\b[a-z0-9]{6}\.[a-z0-9]{16}\b/g, HIDDEN],
+  [/(certificate[- ]key:?(?:["'\s=,]|\\n)*)[0-9a-f]{64}\b/gi, `$1${HIDDEN}`],
+  // The user and password of a URL.
+  [/(:\/\/)[^/@\s"'`]+@/g, `$1${HIDDEN}@`],
+  [/(\bauthorization["']?\s*[:=]\s*["']?)(?:(basic|bearer)\s+)?[^\s"',]+/gi, `$1$2 ${HIDDEN}`],
+  // `name=value`, `"name": "value"`: whatever ends like the name of a secret.
+  [
+    /((?:\b[\w.-]{0,60}(?:password|passwd|secret|token|credentials?|api[-_]?key|access[-_]?key|private[-_]?key|key-data)|"auth)["']?\s*[:=]\s*["']?)(?!\*\*\*)[^\s"',;&{}[\]]{4,}/gi,
+    `$1${HIDDEN}`,
+  ],
+]
+
+/**
+ * Takes out what is a secret by its shape, and secrets that are known.
+ *
+ * @param known texts that must not stay, whatever they look like; those shorter than 8 characters are left
+ */
+export function scrubber(known: readonly string[]): (text: string) => string {
+  const parts = known.flatMap(secret => [secret, ...secret.split('\n')]).map(part => part.trim())
+  const long = [...new Set(parts)].filter(part => part.length >= SHORTEST)
+  // The longest first: one secret may be the beginning of another.
+  const words = long.sort((a, b) => b.length - a.length).map(part => part.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&'))
+  const exactly = words.length === 0 ? undefined : new RegExp(words.join('|'), 'g')
+  return text => {
+    const without = exactly === undefined ? text : text.replace(exactly, HIDDEN)
+    return SHAPES.reduce((left, [shape, stays]) => left.replace(shape, stays), without)
+  }
+}

@@ -1,0 +1,23 @@
+/** Makes a failure tell all that is known of it while the nodes are still there. */
+import { endedNodes } from '../cluster/ended-nodes.ts'
+import { exportLogs } from '../cluster/export-logs.ts'
+import { kubeletFailures } from '../cluster/telling-lines.ts'
+import { messageOf, Problem } from '../lib/problem.ts'
+import type { Use } from './use.ts'
+
+/**
+ * Exports the logs of a start that failed: nobody could do it after the job, whose folder is emptied by then.
+ *
+ * @returns the failure, with what became of nodes that do not run any more and the lines of the logs that say why
+ */
+export async function explain(error: unknown, { world, docker, plan }: Use): Promise<unknown> {
+  const ended = await endedNodes(docker, plan).catch(() => undefined)
+  // An engine that does not even say this has no logs to give.
+  if (ended === undefined) return error
+  const { host, signal } = world
+  const wanted = plan.logs === 'never' ? undefined : plan.logsDir
+  const { folder, files } = await exportLogs(docker, plan, wanted, host, signal)
+  if (folder !== undefined) await host.setOutputs({ 'logs-dir': folder })
+  const more = [...ended, ...kubeletFailures(files, plan.nodes)]
+  return more.length === 0 ? error : new Problem([messageOf(error), ...more].join('\n'))
+}
