@@ -18,7 +18,7 @@ export interface KindNode {
   readonly role?: string
   readonly image?: string
   readonly extraPortMappings?: readonly Readonly<Record<string, unknown>>[]
-  readonly extraMounts?: readonly { readonly hostPath?: unknown }[]
+  readonly extraMounts?: readonly { readonly hostPath?: unknown; readonly containerPath?: unknown }[]
 }
 
 /** The fields that kind knows, each with its type. It refuses others, but only when it is at work. */

@@ -18,6 +18,7 @@ import {
   versionText,
 } from './lib/given.ts'
 import { Problem } from './lib/problem.ts'
+import { type Mirror, readMirror } from './registry-mirrors.ts'
 import type { WhenSummary } from './report/report.ts'
 
 export interface Option {
@@ -107,6 +108,13 @@ export const OPTIONS: readonly Option[] = [
     schema: 'boolean or port',
     default: 'false',
     sentence: 'A registry for the job: `true`, or the port of the engine that it is to have.',
+  },
+  {
+    name: 'registry-mirrors',
+    schema: 'list',
+    default: '',
+    sentence:
+      'Where images are looked for first, by nodes and for what is pulled here: `docker.io=https://mirror.example`, also with `user:password@`, a folder, `http:` or a CA: `quay.io=https://mirror.example/quay ca=ca.pem`.',
   },
   {
     name: 'builder',
@@ -252,6 +260,8 @@ export interface Options {
   readonly ports: readonly PortMapping[]
   readonly images: readonly string[]
   readonly registry: RegistryWish | undefined
+  /** Several of one registry are asked in this order. */
+  readonly registryMirrors: readonly Mirror[]
   readonly builder: BuilderOptions | undefined
   readonly kubectlVersion: KubectlVersion
   /** Milliseconds; 0 does not wait. */
@@ -319,6 +329,7 @@ export function parse(given: Readonly<Record<string, Given>>, world: ParseWorld)
     ports: option('ports', ports, []),
     images: option('images', images, []),
     registry: option('registry', registry, undefined),
+    registryMirrors: option('registry-mirrors', value => mirrors(value, world.readFile), []),
     builder: option('builder', value => builder(value, world.readFile), undefined),
     kubectlVersion: option('kubectl-version', kubectlVersion, { kind: 'cluster' }),
     wait: option('wait', duration, 300_000),
@@ -484,6 +495,14 @@ export function images(value: Given): string[] {
     }
     return reference(word)
   })
+}
+
+function mirrors(value: Given, readFile: ReadFile): Mirror[] {
+  const read = list(value).map(line => readMirror(line, readFile))
+  const key = ({ upstream, scheme, host, path }: Mirror): string => `${upstream}=${scheme}://${host}/${path}`
+  const twice = read.map(key).find((one, index, all) => all.indexOf(one) !== index)
+  if (twice !== undefined) throw new Problem(`${twice.replace(/\/$/, '')} is there twice`)
+  return read
 }
 
 function registry(value: Given): RegistryWish | undefined {

@@ -30,6 +30,8 @@ export interface Engine {
   readonly memory: number
   readonly cgroupVersion: string
   readonly storageDriver: string
+  /** URLs of the mirrors of Docker Hub that it pulls from. */
+  readonly registryMirrors: readonly string[]
 }
 
 export const ENGINE_VARIABLES = [

@@ -34,6 +34,7 @@ export function anEngine(overrides: Partial<Engine> = {}): Engine {
     memory: 4 * 1024 ** 3,
     cgroupVersion: '2',
     storageDriver: 'overlay2',
+    registryMirrors: [],
     ...overrides,
   }
 }

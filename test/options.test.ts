@@ -12,8 +12,19 @@ const FILES = {
   'buildkitd.toml': 'debug = true\n',
   'empty.yaml': '',
   'pod.yaml': 'kind: Pod\napiVersion: v1\n',
+  'ca.pem': '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n',
   'broken.yaml': 'kind: Cluster\n  nodes: [\n',
 }
+
+/** A mirror as parsed, whole and plain. */
+const MIRROR = {
+  scheme: 'https' as const,
+  host: 'mirror.example',
+  path: '',
+  credentials: undefined,
+  ca: undefined,
+}
+const PEM = FILES['ca.pem']
 
 test('with nothing given everything has its default', () => {
   expect(parseGiven({})).toEqual({
@@ -25,6 +36,8 @@ test('with nothing given everything has its default', () => {
     ports: [],
     images: [],
     builder: undefined,
+    registry: undefined,
+    registryMirrors: [],
     kubectlVersion: { kind: 'cluster' },
     wait: 300_000,
     dockerHost: undefined,
@@ -117,6 +130,24 @@ const GOOD: readonly (readonly [option: string, given: Given, parsed: Partial<Op
   ['registry', 'false', { registry: undefined }],
   ['registry', 5001, { registry: { port: 5001 } }],
   ['registry', '5001', { registry: { port: 5001 } }],
+  [
+    'registry-mirrors',
+    'docker.io=https://mirror.example, quay.io=http://me:p%40ss@10.0.0.1:5000/v2/quay/',
+    {
+      registryMirrors: [
+        { ...MIRROR, upstream: 'docker.io', host: 'mirror.example' },
+        {
+          ...{ ...MIRROR, upstream: 'quay.io', scheme: 'http', host: '10.0.0.1:5000', path: 'quay' },
+          credentials: { user: 'me', password: 'p@ss' },
+        },
+      ],
+    },
+  ],
+  [
+    'registry-mirrors',
+    ['Registry.Example:5000=https://mirror.example/a/b ca=ca.pem'],
+    { registryMirrors: [{ ...MIRROR, upstream: 'registry.example:5000', path: 'a/b', ca: PEM }] },
+  ],
   ['builder', true, { builder: { driver: {}, config: undefined, flags: undefined } }],
   ['builder', ' True ', { builder: { driver: {}, config: undefined, flags: undefined } }],
   ['builder', 'false', { builder: undefined }],
@@ -303,6 +334,59 @@ describe('what is wrong is refused in one sentence that names the option', () =>
     ['registry: 0 is not between 1 and 65535', { registry: 0 }],
     ['registry: 65536 is not between 1 and 65535', { registry: '65536' }],
     ["registry, ports: both ask for the engine's port 5001", { registry: 5001, ports: '30080, 5001:30081' }],
+    // Mirrors. What may be a password is never shown.
+    [
+      'registry-mirrors: "https://mirror.example" is not REGISTRY=URL such as docker.io=https://mirror.example, with ca=FILE behind it or without',
+      { 'registry-mirrors': 'https://mirror.example' },
+    ],
+    [
+      'registry-mirrors: "docker.io=https://***@mirror.example plain" is not REGISTRY=URL such as docker.io=https://mirror.example, with ca=FILE behind it or without',
+      { 'registry-mirrors': 'docker.io=https://me:secret@mirror.example plain' },
+    ],
+    [
+      'registry-mirrors: "https://quay.io=https://mirror.example" names https://quay.io as a registry; write it as references do: docker.io, registry.example:5000',
+      { 'registry-mirrors': 'https://quay.io=https://mirror.example' },
+    ],
+    [
+      'registry-mirrors: "registry-1.docker.io=https://mirror.example" is for Docker Hub, whose images are of docker.io: write that',
+      { 'registry-mirrors': 'registry-1.docker.io=https://mirror.example' },
+    ],
+    [
+      'registry-mirrors: "docker.io=mirror.example" has no http or https URL',
+      { 'registry-mirrors': 'docker.io=mirror.example' },
+    ],
+    [
+      'registry-mirrors: "docker.io=https://***@mirror.example" has no http or https URL',
+      { 'registry-mirrors': 'docker.io=https://me:se/cret@mirror.example' },
+    ],
+    [
+      'registry-mirrors: "docker.io=https://mirror.example/?a=b" has more than a path in its URL; what a password has of ?, #, @ and / is written as %3F, %23, %40 and %2F',
+      { 'registry-mirrors': 'docker.io=https://mirror.example/?a=b' },
+    ],
+    [
+      'registry-mirrors: "docker.io=https://***@mirror.example" has only one of user and password',
+      { 'registry-mirrors': 'docker.io=https://me@mirror.example' },
+    ],
+    [
+      'registry-mirrors: "docker.io=https://***@mirror.example" has a % in its user or password that begins no such code; write it as %25',
+      { 'registry-mirrors': 'docker.io=https://me:100%@mirror.example' },
+    ],
+    [
+      'registry-mirrors: "docker.io=https://mirror.example ca=missing.pem" names missing.pem, which is no file here',
+      { 'registry-mirrors': 'docker.io=https://mirror.example ca=missing.pem' },
+    ],
+    [
+      'registry-mirrors: "docker.io=https://mirror.example ca=pod.yaml" names pod.yaml, which has no certificate in it (PEM)',
+      { 'registry-mirrors': 'docker.io=https://mirror.example ca=pod.yaml' },
+    ],
+    [
+      'registry-mirrors: "docker.io=http://mirror.example ca=ca.pem" has a ca, which plain http has no use for',
+      { 'registry-mirrors': 'docker.io=http://mirror.example ca=ca.pem' },
+    ],
+    [
+      'registry-mirrors: docker.io=https://mirror.example is there twice',
+      { 'registry-mirrors': 'docker.io=https://mirror.example, docker.io=https://mirror.example/' },
+    ],
     // Engines.
     [
       'docker-host: "docker:2375" is not an engine\'s address such as tcp://docker:2376 or unix:///var/run/docker.sock',

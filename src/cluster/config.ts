@@ -69,7 +69,8 @@ export function kindConfig(options: Pick<Options, 'config' | 'workers' | 'ports'
 }
 
 /** Where nodes have a folder for each registry: https://github.com/containerd/containerd/blob/main/docs/hosts.md. */
-const CERTS_FOLDER = '[plugins."io.containerd.grpc.v1.cri".registry]\n  config_path = "/etc/containerd/certs.d"\n'
+const CERTS_PATH = '/etc/containerd/certs.d'
+const CERTS_FOLDER = `[plugins."io.containerd.grpc.v1.cri".registry]\n  config_path = "${CERTS_PATH}"\n`
 
 /**
  * Whether the nodes' containerd has yet to be told where the folders of registries are. Node images of kind v0.27 and later
@@ -115,6 +116,21 @@ export function allowsCgroupV1(config: KindConfig | undefined): boolean {
 export function mountedPaths(config: KindConfig | undefined): string[] {
   const mounts = (config?.nodes ?? []).flatMap(node => node.extraMounts ?? [])
   return [...new Set(mounts.flatMap(({ hostPath }) => (typeof hostPath === 'string' ? [resolve(hostPath)] : [])))]
+}
+
+/**
+ * What the config has of its own about registries, which is not to be written over: a folder that is mounted, or another one
+ * that containerd looks in. Undefined where there is nothing; containerd's usual folder is ours too.
+ */
+export function ownRegistries(config: KindConfig | undefined): string | undefined {
+  const mounts = (config?.nodes ?? []).flatMap(node => node.extraMounts ?? [])
+  if (mounts.some(({ containerPath }) => typeof containerPath === 'string' && containerPath.startsWith(CERTS_PATH)))
+    return `mounts something at ${CERTS_PATH}`
+  const patches = JSON.stringify(config?.containerdConfigPatches ?? [])
+  const path = /config_path\s*=\s*\\?["']([^"'\\]*)/.exec(patches)?.[1]
+  return path === undefined || path.replace(/\/$/, '') === CERTS_PATH
+    ? undefined
+    : `sets containerd's config_path to ${path}`
 }
 
 /** The node image that options and config ask for; the options come first, since the config may name one for each node. */

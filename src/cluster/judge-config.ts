@@ -1,6 +1,7 @@
 import type { Judgement } from '../engine/preflight.ts'
 import type { KindConfig } from '../kind-config.ts'
 import type { Options } from '../options.ts'
+import { ownRegistries } from './config.ts'
 
 /** From this Kubernetes on kind writes kubeadm's v1beta4, below it v1beta3 (kind 0.33, pkg/cluster/internal/kubeadm/config.go). */
 const V1BETA4 = 36
@@ -12,7 +13,7 @@ const V1BETA4 = 36
  * @param facts.loopback true where the engine's loopback addresses are this step's too
  */
 export function judgeConfig(
-  options: Pick<Options, 'config' | 'ports' | 'cpus' | 'memory'>,
+  options: Pick<Options, 'config' | 'ports' | 'cpus' | 'memory' | 'registry' | 'registryMirrors'>,
   facts: { readonly kubernetesVersion: string | undefined; readonly loopback: boolean },
 ): Judgement {
   const config = options.config ?? {}
@@ -21,7 +22,13 @@ export function judgeConfig(
 
   if (containerdPatches(config).some(patch => REGISTRY.test(patch))) {
     stops.push(
-      'config: containerdConfigPatches sets registry.mirrors or registry.configs, which containerd 2 does not have any more; write a hosts.toml for each registry into a folder /etc/containerd/certs.d/REGISTRY of the nodes (an extraMount) instead',
+      'config: containerdConfigPatches sets registry.mirrors or registry.configs, which containerd 2 does not have any more; give mirrors as registry-mirrors (docker.io=https://mirror.example) instead, and for a registry of the job set registry: true',
+    )
+  }
+  const own = ownRegistries(options.config)
+  if (own !== undefined && (options.registry !== undefined || options.registryMirrors.length > 0)) {
+    stops.push(
+      `config: it ${own}, and registry and registry-mirrors write to /etc/containerd/certs.d; leave out one of the two`,
     )
   }
   if ((options.cpus ?? options.memory) !== undefined && /systemReserved/.test(JSON.stringify(patches(config)))) {

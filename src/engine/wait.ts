@@ -13,6 +13,7 @@ interface Info {
   readonly MemTotal: number
   readonly CgroupVersion?: string
   readonly Driver: string
+  readonly RegistryConfig?: { readonly Mirrors?: readonly string[] | null }
 }
 
 /** How long to leave the engine alone between two questions, in milliseconds. */
@@ -125,6 +126,7 @@ async function engineOf(
     memory: info.MemTotal,
     cgroupVersion: info.CgroupVersion ?? '1',
     storageDriver: info.Driver,
+    registryMirrors: info.RegistryConfig?.Mirrors ?? [],
   }
 }
 

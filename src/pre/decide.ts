@@ -5,7 +5,7 @@ import { buildxAt, hasPlugin } from '../builder/buildx.ts'
 import { buildxFolder, missingPaths } from '../builder/config-folder.ts'
 import { judgeBuilder } from '../builder/prepare.ts'
 import { judgeCapacity, reservationPatch } from '../cluster/capacity.ts'
-import { allowsCgroupV1, chosenImage, kindConfig, needsCertsFolder } from '../cluster/config.ts'
+import { allowsCgroupV1, chosenImage, kindConfig, needsCertsFolder, ownRegistries } from '../cluster/config.ts'
 import { checkName } from '../cluster/create.ts'
 import { installKind, type Program } from '../cluster/install.ts'
 import { judgeConfig } from '../cluster/judge-config.ts'
@@ -17,12 +17,14 @@ import { isLoopback } from '../engine/find.ts'
 import { findOwnContainer } from '../engine/own-container.ts'
 import { heeding, judgeEngine } from '../engine/preflight.ts'
 import { candidates, listenAddress } from '../engine/reach.ts'
+import { nodeMirrors } from '../images/mirrors.ts'
 import { checkImages } from '../images/present.ts'
 import type { KindConfig } from '../kind-config.ts'
 import { Problem } from '../lib/problem.ts'
 import { readTextFile } from '../lib/text-file.ts'
 import { type Options, parse } from '../options.ts'
 import { type BuilderPlan, type Engine, makePlan, nodeRoles } from '../plan.ts'
+import { basicAuth } from '../registry-mirrors.ts'
 import { notePlan } from '../report/facts.ts'
 import type { World } from '../world.ts'
 import { logOf, toolsOf, type Use } from './use.ts'
@@ -38,11 +40,16 @@ export function readOptions({ host, report }: World): Options {
   return { ...options, kubeconfig, logsDir: options.logsDir && resolve(options.logsDir) }
 }
 
-/** A mirror's user and password are for the download alone. */
+/** What a mirror's URL has of a password is for the download alone, and for the mirror. */
 function maskCredentials(host: World['host'], options: Options): void {
   for (const url of Object.values(options.downloadUrls)) {
     const password = /:\/\/[^/@:]*:([^/@]+)@/.exec(url)?.[1]
     if (password !== undefined) host.mask(password)
+  }
+  for (const { credentials } of options.registryMirrors) {
+    if (credentials === undefined) continue
+    for (const secret of [credentials.password, encodeURIComponent(credentials.password), basicAuth(credentials)])
+      host.mask(secret)
   }
 }
 
@@ -105,7 +112,10 @@ export async function decide(world: World, options: Options, { engine, kind, bui
   if (given?.addresses.length === 0) throw new Problem(`host: nothing resolves ${given.name} here`)
   const names = candidates(engine, given)
   const kubelet = reservationPatch(options, engine)
-  const certsFolder = options.registry !== undefined && needsCertsFolder(image.kubernetesVersion)
+  const taken = ownRegistries(options.config) === undefined ? engine.registryMirrors : []
+  const mirrors = nodeMirrors(options.registryMirrors, taken)
+  const certsFolder =
+    (options.registry !== undefined || mirrors.length > 0) && needsCertsFolder(image.kubernetesVersion)
   const configFor = (listenAddress: string): KindConfig =>
     kindConfig(options, {
       ...{ listenAddress, names, remote, kubelet, certsFolder },
@@ -127,5 +137,5 @@ export async function decide(world: World, options: Options, { engine, kind, bui
   notePlan(report, plan, kind.version)
   await Promise.all([checkName(docker, plan), checkImages(docker, options.images)])
   const buildx = builder && buildxAt(builder.program, engine, world.run)
-  return { world, options, docker, kind, preflight, plan, reach, buildx }
+  return { world, options, docker, kind, preflight, plan, reach, mirrors, buildx }
 }

@@ -9,6 +9,7 @@ import { skew } from '../cluster/versions.ts'
 import { writeInNodes } from '../images/hosts.ts'
 import { loadImages } from '../images/load.ts'
 import { loadedFigures } from '../images/loaded.ts'
+import { mirrorFiles } from '../images/mirrors.ts'
 import { awaitRegistry, registryHosts } from '../images/registry.ts'
 import { noteReady } from '../report/facts.ts'
 import type { Created } from './create.ts'
@@ -45,6 +46,7 @@ export function makeReady(use: Use, created: Created): Promise<Ready> {
         options.wait > 0 ? waitUntilReady(kubeconfig, plan.nodes, options.wait, logOf(world)) : undefined,
         openRegistry(use, created),
         timeline.span('Load images', () => loadAll(use)).then(() => startBuilderIn(use, kubeconfig)),
+        tellNodesOfRegistries(use, created),
         deleteBootstrapToken(kubeconfig),
       ])
       const skewed = kubectl === undefined ? undefined : skew(kubectl.version, version)
@@ -56,12 +58,19 @@ export function makeReady(use: Use, created: Created): Promise<Ready> {
   )
 }
 
-/** Tells nodes and cluster of the registry, and sees that it answers. */
+/** Tells the nodes of the job's registry and of mirrors. */
+function tellNodesOfRegistries({ mirrors, plan, docker }: Use, { registry }: Created): Promise<void> {
+  return writeInNodes(docker, plan.nodes, [
+    ...mirrorFiles(mirrors),
+    ...(registry === undefined ? [] : registryHosts(registry)),
+  ])
+}
+
+/** Tells the cluster of the registry, and sees that it answers. */
 async function openRegistry({ world, plan, docker }: Use, { kubeconfig, registry }: Created): Promise<void> {
   if (registry === undefined) return
   await world.timeline.span('Open the registry', () =>
     Promise.all([
-      writeInNodes(docker, plan.nodes, registryHosts(registry)),
       awaitRegistry(docker, plan, registry.step, world.signal),
       tellRegistry(kubeconfig, {
         host: registry.engine,

@@ -5,6 +5,7 @@ import type { Heed } from '../engine/preflight.ts'
 import type { KindConfig } from '../kind-config.ts'
 import type { Options } from '../options.ts'
 import type { Plan } from '../plan.ts'
+import type { Mirror } from '../registry-mirrors.ts'
 import type { World } from '../world.ts'
 
 /** One use of the program on its way through pre: what was asked for, where it happens, and what will be made. */
@@ -18,6 +19,8 @@ export interface Use {
   readonly reach: Reach
   /** Undefined where no builder is asked for. */
   readonly buildx: Buildx | undefined
+  /** Where nodes look for images before they ask a registry itself. */
+  readonly mirrors: readonly Mirror[]
 }
 
 /** How the step may get to what the engine publishes. */

@@ -135,9 +135,7 @@ describe('a containerd patch', () => {
     'plugins."io.containerd.grpc.v1.cri".registry.mirrors."a".endpoint = ["http://b"]',
   ])('with the registries of old is refused, with what to write instead: %s', patch => {
     const { stops } = judged({ containerdConfigPatches: ['version = 2', patch] })
-    expect(stops).toEqual([
-      expect.stringMatching(/registry\.mirrors.*hosts\.toml.*\/etc\/containerd\/certs\.d\/REGISTRY/),
-    ])
+    expect(stops).toEqual([expect.stringMatching(/registry\.mirrors.*give mirrors as registry-mirrors .* instead/)])
   })
 
   test('that is a JSON patch too', () => {
@@ -188,5 +186,32 @@ describe('an address that only the engine itself reaches', () => {
     expect(warnings).toEqual(sentence === undefined ? [] : [expect.stringContaining(sentence)])
     // As in a pod, where containers share the loopback, or on the engine's own machine.
     expect(judgeConfig(options, { ...here, loopback: true }).warnings).toEqual([])
+  })
+})
+
+describe('what the config has of its own about registries', () => {
+  const mirror = {
+    ...({ upstream: 'docker.io', scheme: 'https', host: 'mirror.example', path: '' } as const),
+    ...{ credentials: undefined, ca: undefined },
+  }
+  const mounts = {
+    nodes: [{ extraMounts: [{ hostPath: '/hosts', containerPath: '/etc/containerd/certs.d/docker.io' }] }],
+  }
+  const elsewhere = { containerdConfigPatches: ['[plugins.a.registry]\n  config_path = "/etc/own"'] }
+
+  test.each([
+    [mounts, 'config: it mounts something at /etc/containerd/certs.d, and registry and registry-mirrors write to '],
+    [elsewhere, "config: it sets containerd's config_path to /etc/own, and registry and registry-mirrors write to "],
+  ])('%j does not go with a registry or mirrors', (own, sentence) => {
+    const config = { ...cluster, ...own }
+    for (const asked of [{ registry: { port: undefined } }, { registryMirrors: [mirror] }]) {
+      expect(judgeConfig(anOptions({ config, ...asked }), here).stops).toEqual([expect.stringContaining(sentence)])
+    }
+    expect(judgeConfig(anOptions({ config }), here).stops).toEqual([])
+  })
+
+  test.each(['"/etc/containerd/certs.d"', "'/etc/containerd/certs.d/'"])('the usual folder %s does', path => {
+    const config = { ...cluster, containerdConfigPatches: [`[plugins.a.registry]\n  config_path = ${path}`] }
+    expect(judgeConfig(anOptions({ config, registryMirrors: [mirror] }), here).stops).toEqual([])
   })
 })

@@ -272,7 +272,7 @@ describe('what cannot be had is refused before anything is made', () => {
           `containerdConfigPatches:\n  - |\n    [plugins."io.containerd.grpc.v1.cri".registry.mirrors."docker.io"]\n      endpoint = ["http://mirror:5000"]\n`,
         ),
       },
-      /^config: containerdConfigPatches sets registry\.mirrors .* hosts\.toml .* \/etc\/containerd\/certs\.d\/REGISTRY /,
+      /^config: containerdConfigPatches sets registry\.mirrors .* give mirrors as registry-mirrors \(docker\.io=https:/,
     ],
     'several control planes on a remote engine': [
       { config: config('nodes: [{role: control-plane}, {role: control-plane}]') },

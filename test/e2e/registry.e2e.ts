@@ -1,17 +1,20 @@
 /**
- * Images that come by a registry: the job's own, which the engine, the step's tools and pods each reach by a name.
+ * Images that come by a registry: the job's own, which the engine, the step's tools and pods each reach by a name, and mirrors
+ * of registries that are not there.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { REGISTRY_IMAGE } from '../../src/images/registry.ts'
 import { annotations, type GitHubJob, startGitHubJob, type Use } from './github-job.ts'
 import { listing, names } from './lab.ts'
 import { labInputs } from './life.ts'
+import { MIRRORED, type Mirrors, startMirrors } from './mirror.ts'
 import { createGround, engineVariables, type Ground, type Sidecar } from './place.ts'
 
 const { node, nodeContainerd2, web, registry } = names.images
 
 let ground: Ground
 let sidecar: Sidecar
+let mirrors: Mirrors
 let before: readonly string[]
 let job: GitHubJob
 let use: Use
@@ -20,18 +23,26 @@ beforeAll(async () => {
   ground = await createGround()
   sidecar = await ground.startSidecar('docker', { tls: false, images: [node, nodeContainerd2, web, registry] })
   await sidecar.docker('tag', registry, REGISTRY_IMAGE)
+  mirrors = await startMirrors(sidecar, registry, web)
   const step = await ground.startStep('step', { variables: engineVariables('docker', false) })
+  await step.run(['sh', '-c', 'cat >/ca.pem'], { input: mirrors.ca })
   before = await listing(sidecar.docker)
   job = await startGitHubJob(step, { id: 'e2e' })
   use = await job.use({
     ...labInputs(ground),
     registry: 'true',
+    'registry-mirrors': `
+      plain.example.test=${mirrors.plain}
+      tls.example.test=${mirrors.tls}/team ca=/ca.pem`,
     config: `{kind: Cluster, apiVersion: kind.x-k8s.io/v1alpha4, nodes: [{role: control-plane}, {role: worker, image: ${nodeContainerd2}}]}`,
   })
   expect(use.code, use.log).toBe(0)
 })
 
-afterAll(() => ground?.remove())
+afterAll(async () => {
+  await mirrors?.remove()
+  await ground?.remove()
+})
 
 /** What a later step prints; it must succeed. */
 async function prints(script: string, input?: string): Promise<string> {
@@ -61,18 +72,21 @@ const COPY = `
   }
   await call(at(to, 'manifests/ci'), { method: 'PUT', body: manifest, headers: { 'content-type': type } })`
 
-/** A pod on a node that runs a web server of an image, which it pulls. */
-function pod(name: string, nodeName: string, image: string): object {
-  return {
+/** Lets nodes pull images: each by a pod that runs a web server of it. */
+async function pull(test: string, wanted: readonly (readonly [node: string, image: string])[]): Promise<void> {
+  const items = wanted.map(([nodeName, image], index) => ({
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name, labels: { test: 'registry' } },
+    metadata: { name: `${test}-${index}`, labels: { test } },
     spec: {
       nodeName,
       containers: [{ name: 'web', image, imagePullPolicy: 'Always' }],
       terminationGracePeriodSeconds: 0,
     },
-  }
+  }))
+  await prints('kubectl create --filename -', JSON.stringify({ apiVersion: 'v1', kind: 'List', items }))
+  const waited = await job.run(`kubectl wait pod --selector test=${test} --for condition=Ready --timeout 1m`)
+  expect(waited.code, `${waited.log}\n${await prints('kubectl get events')}`).toBe(0)
 }
 
 describe('a registry of the job', () => {
@@ -106,10 +120,10 @@ describe('a registry of the job', () => {
       `${registry}/team/step:ci`,
     ])
     const nodes = [`${outputs['name']}-control-plane`, `${outputs['name']}-worker`]
-    const items = nodes.flatMap(name => images.map((image, index) => pod(`${name}-${index}`, name, image)))
-    await prints('kubectl create --filename -', JSON.stringify({ apiVersion: 'v1', kind: 'List', items }))
-    const waited = await job.run('kubectl wait pod --selector test=registry --for condition=Ready --timeout 1m')
-    expect(waited.code, `${waited.log}\n${await prints('kubectl get events')}`).toBe(0)
+    await pull(
+      'names',
+      nodes.flatMap(name => images.map(image => [name, image] as const)),
+    )
     // The nodes differ in the major of their containerd.
     const versions = await prints("kubectl get nodes --output jsonpath='{..containerRuntimeVersion}'")
     expect(versions.split(' ').sort()).toEqual([
@@ -139,6 +153,40 @@ describe('a registry of the job', () => {
         .map(line => line.replace(/:\d+$/, ''))
         .sort(),
     ).toEqual(['5000/tcp -> 127.0.0.1', expect.stringMatching(/^5000\/tcp -> (?!0\.0\.0\.0)[\d.]+$/)])
+  })
+})
+
+describe('mirrors', () => {
+  it('give pods the images of registries that are not there, with credentials, and over TLS with a CA of their own', async () => {
+    const nodes = [`${use.outputs['name']}-control-plane`, `${use.outputs['name']}-worker`]
+    const images = [`plain.example.test/${MIRRORED}`, `tls.example.test/${MIRRORED.replace('team/', '')}`]
+    await pull(
+      'mirrors',
+      nodes.flatMap(name => images.map(image => [name, image] as const)),
+    )
+  })
+
+  it('keep their password to themselves', async () => {
+    // GitHub hides what it is told so.
+    expect(use.log).toContain(`::add-mask::${mirrors.password}`)
+    const shown = use.log.split('\n').filter(line => !line.startsWith('::add-mask::'))
+    for (const secret of [mirrors.password, mirrors.basic]) expect(shown.join('\n')).not.toContain(secret)
+    const folder = '/etc/containerd/certs.d/plain.example.test'
+    const { outputs } = use
+    const modes = await sidecar.docker(
+      'exec',
+      `${outputs['name']}-worker`,
+      'stat',
+      '--format=%a',
+      folder,
+      `${folder}/hosts.toml`,
+    )
+    expect(modes).toBe('700\n600\n')
+    // A pattern on stdin, so that grep itself does not have it among its arguments.
+    const found = await job.run('grep --recursive --files-with-matches --file - "$RUNNER_TEMP" || true', {
+      input: `${mirrors.password}\n${mirrors.basic}\n`,
+    })
+    expect(found.stdout).toBe('')
   })
 })
 

@@ -22,6 +22,7 @@ const INFO = {
   MemTotal: 8 * 1024 ** 3,
   CgroupVersion: '2',
   Driver: 'overlay2',
+  RegistryConfig: { Mirrors: ['https://mirror.example/'] },
 }
 
 /** The first byte of a TLS connection. */

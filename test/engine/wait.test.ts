@@ -62,7 +62,11 @@ describe('every combination of port, TLS variable and certificates works or name
 
   test('a TLS engine answers at 2376 with DOCKER_TLS_VERIFY and complete certificates', async () => {
     await tlsEngine()
-    await expect(find(tls(2376, client))).resolves.toMatchObject({ address: `tcp://${ADDRESS}:2376`, cpus: 2 })
+    await expect(find(tls(2376, client))).resolves.toMatchObject({
+      address: `tcp://${ADDRESS}:2376`,
+      cpus: 2,
+      registryMirrors: ['https://mirror.example/'],
+    })
   })
 
   test.each<[string, () => Promise<void>, Record<string, string>, RegExp]>([
