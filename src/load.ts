@@ -2,13 +2,14 @@
 import { chooseNodes, parseLoad } from './commands.ts'
 import { dockerAt } from './engine/docker.ts'
 import { loadImages } from './images/load.ts'
-import { checkImages } from './images/present.ts'
+import { resolveImages, resolvingAt } from './images/resolve.ts'
 import { Problem } from './lib/problem.ts'
 import { loadState } from './state.ts'
 import type { World } from './world.ts'
 
 /** Loads images into the nodes of the job's cluster: the same engine, no options repeated. */
-export async function load({ host, run }: World): Promise<void> {
+export async function load(world: World): Promise<void> {
+  const { host, run } = world
   const options = parseLoad(host.given())
   const state = loadState(`${host.folder}/${host.chosen(options.name)}`)
   if (state?.stage !== 'ready') {
@@ -18,8 +19,9 @@ export async function load({ host, run }: World): Promise<void> {
   const nodes = chooseNodes(options.nodes, plan.nodes, plan.cluster)
   const docker = dockerAt(plan.engine, run)
   await host.group(`Load images into ${plan.cluster}`, async () => {
-    await checkImages(docker, options.images)
-    await loadImages(docker, options.images, nodes, host)
+    const wanted = { images: options.images, pull: plan.pull }
+    const { images } = await resolveImages(docker, wanted, resolvingAt(plan.engine, world))
+    await loadImages(docker, await images, nodes, host)
   })
 }
 

@@ -101,7 +101,13 @@ export const OPTIONS: readonly Option[] = [
     name: 'images',
     schema: 'list',
     default: '',
-    sentence: 'Image references that the engine has, to be in every node before the job goes on.',
+    sentence: 'Image references to have in every node before the job goes on; the engine pulls those that it lacks.',
+  },
+  {
+    name: 'pull',
+    schema: 'string',
+    default: 'missing',
+    sentence: '`missing` or `never`: whether the engine may pull what it lacks of `images`.',
   },
   {
     name: 'registry',
@@ -259,6 +265,8 @@ export interface Options {
   readonly memory: number | undefined
   readonly ports: readonly PortMapping[]
   readonly images: readonly string[]
+  /** Whether the engine may pull what it lacks. */
+  readonly pull: 'missing' | 'never'
   readonly registry: RegistryWish | undefined
   /** Several of one registry are asked in this order. */
   readonly registryMirrors: readonly Mirror[]
@@ -328,6 +336,7 @@ export function parse(given: Readonly<Record<string, Given>>, world: ParseWorld)
     memory: option('memory', memoryQuantity, undefined),
     ports: option('ports', ports, []),
     images: option('images', images, []),
+    pull: option('pull', pull, 'missing'),
     registry: option('registry', registry, undefined),
     registryMirrors: option('registry-mirrors', value => mirrors(value, world.readFile), []),
     builder: option('builder', value => builder(value, world.readFile), undefined),
@@ -488,13 +497,19 @@ export function images(value: Given): string[] {
     if (/\.(tar|tgz|tar\.gz|tar\.zst)$/.test(word)) {
       throw new Problem(`${show(word)} is an archive; load it into the engine (docker load) and name the image`)
     }
-    if (/@|^sha256:/.test(word)) {
+    if (/^sha256:/.test(word)) {
       throw new Problem(
-        `${show(word)} has a digest and no name that a node would know it by; tag it (docker tag) and name the tag`,
+        `${show(word)} is an id, by which no pod can name an image; tag it (docker tag) and name the tag`,
       )
     }
     return reference(word)
   })
+}
+
+function pull(value: Given): 'missing' | 'never' {
+  const word = text(value)
+  if (word === 'missing' || word === 'never') return word
+  throw new Problem(`${show(value)} is neither missing nor never`)
 }
 
 function mirrors(value: Given, readFile: ReadFile): Mirror[] {

@@ -77,6 +77,8 @@ export interface Plan {
   /** The registry's container, which is also its name on the network; undefined where none was asked for. */
   readonly registry: string | undefined
   readonly nodeImage: string
+  /** Whether the engine may pull what it lacks of the images to load, now and later in the job. */
+  readonly pull: Options['pull']
   /** This use's folder, mode 0700; it has the use's name. All paths below are in it unless the user said otherwise. */
   readonly folder: string
   readonly kubeconfig: string
@@ -176,6 +178,7 @@ export function makePlan(
     nodes: nodeNames(cluster, nodeRoles(options)),
     registry: options.registry === undefined ? undefined : `${cluster}-registry`,
     nodeImage: facts.nodeImage,
+    pull: options.pull,
     folder,
     kubeconfig: options.kubeconfig ?? `${folder}/kubeconfig`,
     internalKubeconfig: `${folder}/kubeconfig-internal`,

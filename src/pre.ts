@@ -2,7 +2,7 @@
 import { basename } from 'node:path'
 import { thisProcess } from './lib/process.ts'
 import { create } from './pre/create.ts'
-import { decide, findEngineGetKind, readOptions } from './pre/decide.ts'
+import { decide, findMeans, readOptions } from './pre/decide.ts'
 import { explain } from './pre/explain.ts'
 import { exportAll } from './pre/export.ts'
 import { makeReady } from './pre/make-ready.ts'
@@ -14,14 +14,15 @@ import type { World } from './world.ts'
 export async function pre(world: World): Promise<void> {
   const { host, signal, report } = world
   const options = readOptions(world)
-  const use = await decide(world, options, await findEngineGetKind(world, options))
+  const use = await decide(world, options, await findMeans(world, options))
   const { plan } = use
 
   await host.remember(basename(plan.folder))
   saveState({ plan, stage: 'making', pre: thisProcess() })
   try {
-    const connection = await create(use)
-    const ready = await makeReady(use, connection)
+    // A pull that fails ends what goes on beside it.
+    const cluster = create(use)
+    const [connection, ready] = await Promise.all([cluster, cluster.then(to => makeReady(use, to)), use.images])
     await exportAll(use, connection, ready)
     updateState(plan.folder, { stage: 'ready' })
     const { title, lines } = closingBlock(report, plan, performance.now())

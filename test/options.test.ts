@@ -35,6 +35,7 @@ test('with nothing given everything has its default', () => {
     workers: 0,
     ports: [],
     images: [],
+    pull: 'missing',
     builder: undefined,
     registry: undefined,
     registryMirrors: [],
@@ -125,6 +126,13 @@ const GOOD: readonly (readonly [option: string, given: Given, parsed: Partial<Op
   ['images', 'app:ci', { images: ['app:ci'] }],
   ['images', 'app:ci, web\n\n registry.example/db:1 \napp:ci', { images: ['app:ci', 'web', 'registry.example/db:1'] }],
   ['images', ['app:ci', 'web,db'], { images: ['app:ci', 'web', 'db'] }],
+  [
+    'images',
+    `web@sha256:${SHA256},app:ci@sha256:${SHA256}`,
+    { images: [`web@sha256:${SHA256}`, `app:ci@sha256:${SHA256}`] },
+  ],
+  ['pull', 'never', { pull: 'never' }],
+  ['pull', 'missing', { pull: 'missing' }],
   ['registry', true, { registry: { port: undefined } }],
   ['registry', ' True ', { registry: { port: undefined } }],
   ['registry', 'false', { registry: undefined }],
@@ -320,6 +328,11 @@ describe('what is wrong is refused in one sentence that names the option', () =>
       'images: "app.tar.gz" is an archive; load it into the engine (docker load) and name the image',
       { images: 'app.tar.gz' },
     ],
+    [
+      `images: "sha256:${SHA256}" is an id, by which no pod can name an image; tag it (docker tag) and name the tag`,
+      { images: `sha256:${SHA256}` },
+    ],
+    ['pull: "always" is neither missing nor never', { pull: 'always' }],
     // Ports.
     ['ports: "65536" has a port that is not between 1 and 65535', { ports: '65536' }],
     ['ports: "0" has a port that is not between 1 and 65535', { ports: 0 }],

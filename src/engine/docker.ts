@@ -196,11 +196,11 @@ export const inspectNode = (node: string): string[] => [
   node,
 ]
 
-/** Prints the names (as JSON) that each image has on the engine; fails where it lacks one. */
+/** Prints a line of JSON for each image that the engine has, in the order asked for; fails, naming it, where it lacks one. */
 export const inspectImages = (references: readonly string[]): string[] => [
   'image',
   'inspect',
-  '--format={{json .RepoTags}}',
+  '--format={"tags":{{json .RepoTags}},"os":{{json .Os}},"architecture":{{json .Architecture}}}',
   '--',
   ...references,
 ]
@@ -214,7 +214,7 @@ export const imageArchitecture = (reference: string): string[] => [
   reference,
 ]
 
-export const pullImage = (reference: string): string[] => ['pull', '--quiet', '--', reference]
+export const pull = (reference: string): string[] => ['pull', '--quiet', '--', reference]
 export const saveImages = (references: readonly string[]): string[] => ['save', '--', ...references]
 
 /** Prints a line of JSON for each image, in the order of the references: its id, and the digests of its unpacked layers. */

@@ -48,31 +48,49 @@ export async function findEndpoints(
   if (env['DOCKER_HOST']) return [named(env['DOCKER_HOST'], 'DOCKER_HOST', around, false)]
   const context = contextEndpoint(around)
   if (context) return [context]
-  const addresses = await around.resolve('docker')
-  if (addresses.length > 0 && addresses.every(isPrivate)) {
-    const certificates = env['DOCKER_CERT_PATH'] || SHARED_CERTIFICATES
-    const plain: Endpoint = {
-      address: 'tcp://docker:2375',
-      env: { DOCKER_HOST: 'tcp://docker:2375' },
-      source: 'the name docker',
-      exported: true,
-    }
-    const tls: Endpoint = {
-      address: 'tcp://docker:2376',
-      env: { DOCKER_HOST: 'tcp://docker:2376', DOCKER_TLS_VERIFY: '1', DOCKER_CERT_PATH: certificates },
-      source: 'the name docker',
-      exported: true,
-    }
-    return [tls, plain]
-  }
-  return [
-    {
-      address: `unix://${SOCKET}`,
-      env: { DOCKER_HOST: `unix://${SOCKET}` },
-      source: 'the default socket',
-      exported: false,
-    },
+  const sidecar = await sidecarEndpoints(around)
+  return sidecar.length > 0 ? sidecar : [localSocket]
+}
+
+/**
+ * Every engine that may be in reach, by each way of finding one but docker-host: for a look at what else is there. A way that leads
+ * nowhere is left out.
+ */
+export async function endpointsInReach(around: Surroundings): Promise<readonly Endpoint[]> {
+  const address = around.env['DOCKER_HOST']
+  const ways: readonly (() => readonly (Endpoint | undefined)[])[] = [
+    () => [address ? named(address, 'DOCKER_HOST', around, false) : undefined],
+    () => [contextEndpoint(around)],
   ]
+  const found = ways.flatMap(way => {
+    try {
+      return way().flatMap(endpoint => endpoint ?? [])
+    } catch {
+      return []
+    }
+  })
+  const all = [...found, ...(await sidecarEndpoints(around)), localSocket]
+  return all.filter((endpoint, index) => all.findIndex(other => other.address === endpoint.address) === index)
+}
+
+/** What docker:dind beside the step answers at, with TLS or plain; nothing where the name `docker` is nobody of ours. */
+async function sidecarEndpoints({ env, resolve }: Surroundings): Promise<readonly Endpoint[]> {
+  const addresses = await resolve('docker')
+  if (addresses.length === 0 || !addresses.every(isPrivate)) return []
+  const certificates = env['DOCKER_CERT_PATH'] || SHARED_CERTIFICATES
+  const found = { source: 'the name docker', exported: true }
+  const tls = { DOCKER_HOST: 'tcp://docker:2376', DOCKER_TLS_VERIFY: '1', DOCKER_CERT_PATH: certificates }
+  return [
+    { address: tls.DOCKER_HOST, env: tls, ...found },
+    { address: 'tcp://docker:2375', env: { DOCKER_HOST: 'tcp://docker:2375' }, ...found },
+  ]
+}
+
+const localSocket: Endpoint = {
+  address: `unix://${SOCKET}`,
+  env: { DOCKER_HOST: `unix://${SOCKET}` },
+  source: 'the default socket',
+  exported: false,
 }
 
 /** An address that somebody gave: TLS as the docker CLI decides it, by DOCKER_TLS_VERIFY or DOCKER_TLS. */

@@ -2,15 +2,7 @@
 import { randomInt } from 'node:crypto'
 import http from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import {
-  type Docker,
-  imageArchitecture,
-  lastLog,
-  pullImage,
-  REGISTRY_PORT,
-  removeContainers,
-  runRegistry,
-} from '../engine/docker.ts'
+import { type Docker, lastLog, REGISTRY_PORT, removeContainers, runRegistry } from '../engine/docker.ts'
 import { heldRegistryPort } from '../engine/preflight.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { Problem } from '../lib/problem.ts'
@@ -31,19 +23,6 @@ export interface RegistryNames {
   /** For containers on the cluster's network. */
   readonly internal: string
 }
-
-/** Sees that the engine has the registry's image. */
-export async function ensureRegistryImage(docker: Docker, info: (message: string) => void): Promise<void> {
-  if ((await docker.try(imageArchitecture(REGISTRY_IMAGE))).code === 0) return
-  info(`Pulling ${REGISTRY_IMAGE}`)
-  const pulled = await docker.try(pullImage(REGISTRY_IMAGE), { timeout: PULL_LIMIT })
-  if (pulled.code !== 0) {
-    throw new Problem(`registry: the engine cannot pull ${REGISTRY_IMAGE}: ${lastLines(pulled.stderr.trim(), 1)}`)
-  }
-}
-
-/** How long a pull may take, in milliseconds. */
-const PULL_LIMIT = 5 * 60_000
 
 /** Ports are picked below those that Kubernetes and the kernel pick from. */
 const PORTS = { from: 20_000, to: 30_000 } as const

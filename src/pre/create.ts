@@ -4,8 +4,8 @@ import { fixedPorts, mountedPaths, nodeImages } from '../cluster/config.ts'
 import { type Connection, connect } from '../cluster/connect.ts'
 import { limitNodes, makeNetwork, makeNodes, makeRecord } from '../cluster/create.ts'
 import { judgeSeen, probe } from '../engine/preflight.ts'
-import { ensureNodeImages } from '../images/present.ts'
-import { ensureRegistryImage, type RegistryNames, registryNames, startRegistry } from '../images/registry.ts'
+import { REGISTRY_IMAGE, type RegistryNames, registryNames, startRegistry } from '../images/registry.ts'
+import { ensureImage, ensureNodeImages, resolvingAt } from '../images/resolve.ts'
 import { thisProcess } from '../lib/process.ts'
 import { noteAddresses } from '../report/facts.ts'
 import { saveState } from '../state.ts'
@@ -28,18 +28,17 @@ export function create({ world, options, plan, reach, kind, docker, preflight }:
     registryPort: options.registry?.port,
   }
   return host.group(`Create the cluster ${plan.cluster}`, async () => {
+    const pulls = resolvingAt(plan.engine, world)
     // An empty volume with labels, from which all that belongs to the cluster is found.
     await timeline.span('Make its record', () => makeRecord(docker, plan))
     const [, place] = await Promise.all([
       timeline.span('Make its network', () => makeNetwork(docker, plan, options.config?.networking?.['ipFamily'])),
       timeline
-        .span('Get the node image', () =>
-          ensureNodeImages(docker, nodeImages(options, plan.nodeImage), plan.engine.architecture, host.info),
-        )
+        .span('Get the node image', () => ensureNodeImages(docker, nodeImages(options, plan.nodeImage), pulls))
         .then(() => timeline.span('Probe the engine', () => probe(docker, wish))),
       options.registry === undefined
         ? undefined
-        : timeline.span("Get the registry's image", () => ensureRegistryImage(docker, host.info)),
+        : timeline.span("Get the registry's image", () => ensureImage(docker, REGISTRY_IMAGE, 'registry', pulls)),
     ])
     preflight.heed(judgeSeen(place.seen))
     if (place.listenAddress !== reach.listenAddress) {

@@ -1,7 +1,7 @@
 /** Reads what was asked for, finds where it will happen, and decides on everything that will be made. */
 import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
-import { buildxAt, hasPlugin } from '../builder/buildx.ts'
+import { buildkitImage, buildxAt, hasPlugin } from '../builder/buildx.ts'
 import { buildxFolder, missingPaths } from '../builder/config-folder.ts'
 import { judgeBuilder } from '../builder/prepare.ts'
 import { judgeCapacity, reservationPatch } from '../cluster/capacity.ts'
@@ -11,14 +11,14 @@ import { installKind, type Program } from '../cluster/install.ts'
 import { judgeConfig } from '../cluster/judge-config.ts'
 import { checkKubeconfigPath } from '../cluster/kubeconfig.ts'
 import { hasDnsSearch, judgeVersions, nodeImage, refuseVersion } from '../cluster/versions.ts'
-import { dockerAt } from '../engine/docker.ts'
+import { type Docker, dockerAt } from '../engine/docker.ts'
 import { findEngine, resolved } from '../engine/engine.ts'
 import { isLoopback } from '../engine/find.ts'
 import { findOwnContainer } from '../engine/own-container.ts'
 import { heeding, judgeEngine } from '../engine/preflight.ts'
 import { candidates, listenAddress } from '../engine/reach.ts'
 import { nodeMirrors } from '../images/mirrors.ts'
-import { checkImages } from '../images/present.ts'
+import { ensureImage, type ResolveWorld, resolveImages, resolvingAt } from '../images/resolve.ts'
 import type { KindConfig } from '../kind-config.ts'
 import { Problem } from '../lib/problem.ts'
 import { readTextFile } from '../lib/text-file.ts'
@@ -56,25 +56,58 @@ function maskCredentials(host: World['host'], options: Options): void {
 /** What a use begins with. */
 export interface Found {
   readonly engine: Engine
+  readonly docker: Docker
   readonly kind: Program
   readonly builder: Omit<BuilderPlan, 'name'> | undefined
+  /** Settles when it is known what the engine has of the images to load, and lacks. */
+  readonly resolving: ReturnType<typeof resolveAll>
 }
 
-/** The engine is waited for while kind is downloaded, and buildx says what it thinks of the builder's options. */
-export function findEngineGetKind(world: World, options: Options): Promise<Found> {
+/**
+ * The engine is waited for while kind is downloaded, and buildx says what it thinks of the builder's options. As soon as the
+ * engine answers, it begins to pull what it lacks.
+ */
+export function findMeans(world: World, options: Options): Promise<Found> {
   const { host, timeline } = world
   return host.group('Find the Docker engine, get kind', async () => {
-    const [engine, kind, builder] = await Promise.all([
-      timeline.span('Find the engine', () => findEngine(options, { ...logOf(world), env: host.env })),
+    const [place, kind, builder] = await Promise.all([
+      findPlace(world, options),
       timeline.span('Get kind', () =>
         installKind({ ...toolsOf(world), version: options.kindVersion, url: options.downloadUrls.kind }),
       ),
       options.builder === undefined ? undefined : prepareBuilder(world, options.builder),
     ])
-    host.info(`Docker ${engine.version} at ${engine.address}, found by ${engine.source}`)
     if (kind.folder !== undefined) host.info(`kind ${kind.version} at ${kind.path}`)
-    return { engine, kind, builder }
+    return { ...place, kind, builder }
   })
+}
+
+async function findPlace(world: World, options: Options): Promise<Pick<Found, 'engine' | 'docker' | 'resolving'>> {
+  const { host, timeline } = world
+  const engine = await timeline.span('Find the engine', () => findEngine(options, { ...logOf(world), env: host.env }))
+  host.info(`Docker ${engine.version} at ${engine.address}, found by ${engine.source}`)
+  const docker = dockerAt(engine, world.run)
+  const resolving = resolveAll(docker, options, resolvingAt(engine, world))
+  // Awaited with the other judgements; a failure before that must not count as unhandled.
+  resolving.catch(() => {})
+  return { engine, docker, resolving }
+}
+
+/** Resolves the images that were asked for, and the builder's, which is loaded like any other. */
+async function resolveAll(
+  docker: Docker,
+  options: Options,
+  world: ResolveWorld,
+): Promise<{ readonly images: Promise<readonly string[]> }> {
+  if (options.builder === undefined) return resolveImages(docker, options, world)
+  const buildkit = buildkitImage(options.builder)
+  const pulled = ensureImage(docker, buildkit, 'builder', world)
+  // Awaited with the others; a failure before that must not count as unhandled.
+  pulled.catch(() => {})
+  const others = await resolveImages(docker, options, world)
+  const images = Promise.all([others.images, pulled]).then(([references]) => [...new Set([...references, buildkit])])
+  images.catch(() => {})
+  return { images }
 }
 
 async function prepareBuilder(
@@ -96,9 +129,9 @@ async function prepareBuilder(
 }
 
 /** Decides on everything that will be made. What cannot work is said here, before anything is made. */
-export async function decide(world: World, options: Options, { engine, kind, builder }: Found): Promise<Use> {
+export async function decide(world: World, options: Options, found: Found): Promise<Use> {
   const { host, now, report } = world
-  const docker = dockerAt(engine, world.run)
+  const { engine, docker, kind, builder } = found
   const preflight = heeding(host)
   const image = nodeImage(chosenImage(options), kind.version)
   preflight.heed(judgeVersions(image.kubernetesVersion, kind.version))
@@ -135,7 +168,9 @@ export async function decide(world: World, options: Options, { engine, kind, bui
     builder,
   })
   notePlan(report, plan, kind.version)
-  await Promise.all([checkName(docker, plan), checkImages(docker, options.images)])
+  const [{ images }] = await Promise.all([found.resolving, checkName(docker, plan)])
+  // A pull that has failed by now fails before anything is made.
+  await Promise.race([images, undefined])
   const buildx = builder && buildxAt(builder.program, engine, world.run)
-  return { world, options, docker, kind, preflight, plan, reach, mirrors, buildx }
+  return { world, options, docker, kind, preflight, plan, reach, mirrors, buildx, images }
 }

@@ -2,6 +2,7 @@
 import { endedNodes } from '../cluster/ended-nodes.ts'
 import { exportLogs } from '../cluster/export-logs.ts'
 import { kubeletFailures } from '../cluster/telling-lines.ts'
+import { NoImage } from '../images/pull.ts'
 import { messageOf, Problem } from '../lib/problem.ts'
 import type { Use } from './use.ts'
 
@@ -11,6 +12,7 @@ import type { Use } from './use.ts'
  * @returns the failure, with what became of nodes that do not run any more and the lines of the logs that say why
  */
 export async function explain(error: unknown, { world, docker, plan }: Use): Promise<unknown> {
+  if (error instanceof NoImage) return error
   const ended = await endedNodes(docker, plan).catch(() => undefined)
   // An engine that does not even say this has no logs to give.
   if (ended === undefined) return error

@@ -1,6 +1,4 @@
 /** Nodes become ready while images stream into them and kubectl is downloaded. */
-import { buildkitImage } from '../builder/buildx.ts'
-import { ensureBuildkitImage } from '../builder/image.ts'
 import { type NodeCapacity, readCapacity } from '../cluster/capacity.ts'
 import { installKubectl, type Program } from '../cluster/install.ts'
 import { deleteBootstrapToken, kubernetesVersion, waitUntilReady } from '../cluster/ready.ts'
@@ -45,7 +43,7 @@ export function makeReady(use: Use, created: Created): Promise<Ready> {
         ),
         options.wait > 0 ? waitUntilReady(kubeconfig, plan.nodes, options.wait, logOf(world)) : undefined,
         openRegistry(use, created),
-        timeline.span('Load images', () => loadAll(use)).then(() => startBuilderIn(use, kubeconfig)),
+        loadAll(use).then(() => startBuilderIn(use, kubeconfig)),
         tellNodesOfRegistries(use, created),
         deleteBootstrapToken(kubeconfig),
       ])
@@ -82,14 +80,8 @@ async function openRegistry({ world, plan, docker }: Use, { kubeconfig, registry
   )
 }
 
-/** The builder's image is loaded like any other. */
-async function loadAll({ world: { host, report }, options, plan, docker }: Use): Promise<void> {
-  const images = new Set(options.images)
-  if (options.builder) {
-    const buildkit = buildkitImage(options.builder)
-    await ensureBuildkitImage(docker, buildkit, host.info)
-    images.add(buildkit)
-  }
-  const loaded = await loadImages(docker, [...images], plan.nodes, host)
+async function loadAll({ world: { host, report, timeline }, plan, docker, images }: Use): Promise<void> {
+  const references = await images
+  const loaded = await timeline.span('Load images', () => loadImages(docker, references, plan.nodes, host))
   report.images.push(...loaded.map(loadedFigures))
 }

@@ -21,6 +21,8 @@ export interface Use {
   readonly buildx: Buildx | undefined
   /** Where nodes look for images before they ask a registry itself. */
   readonly mirrors: readonly Mirror[]
+  /** The references of the images to load, when the engine has all; rejects as soon as one cannot be pulled. */
+  readonly images: Promise<readonly string[]>
 }
 
 /** How the step may get to what the engine publishes. */

@@ -203,8 +203,8 @@ exit 42`,
 describe('a job whose cluster cannot be made', () => {
   const cases: Readonly<Record<string, { options: Record<string, unknown>; sentence: RegExp; begun: boolean }>> = {
     'an image that the engine lacks': {
-      options: { images: ['absent:ci'] },
-      sentence: /images: the engine has no absent:ci; build or pull it/,
+      options: { images: ['absent:ci'], pull: 'never' },
+      sentence: /images: the engine has no absent:ci, and pull is never; build or pull it/,
       begun: false,
     },
     'a node image that nobody has': {

@@ -96,10 +96,13 @@ describe.concurrent('an engine with TLS', () => {
     })
 
     it('2376 with TLS: answers, and is warned of for vfs', async () => {
-      const { error, use } = await refuse(engine, engineVariables('docker', true), { images: 'nobody/built-this:ci' })
+      const { error, use } = await refuse(engine, engineVariables('docker', true), {
+        images: 'nobody/built-this:ci',
+        pull: 'never',
+      })
       expect(annotations(use, 'warning')).toEqual([expect.stringMatching(/^the engine stores images with vfs, /)])
       // Nothing was created, so the warning is not its cause.
-      expect(error).toMatch(/^images: the engine has no nobody\/built-this:ci; .*$/)
+      expect(error).toMatch(/^images: the engine has no nobody\/built-this:ci, and pull is never; .*$/)
     })
   })
 })
@@ -161,12 +164,12 @@ describe.concurrent('a plain engine', () => {
     it("refuses a Kubernetes that does not start with the engine's cgroups, with the one that does", async () => {
       const cgroups = (await engine.sidecar.docker('info', '--format', '{{.CgroupVersion}}')).trim()
       // On an engine with v2 all is well but the image, which is looked for last.
-      const inputs = { 'node-image': '', 'kubernetes-version': '1.35', images: 'nobody/built-this:ci' }
+      const inputs = { 'node-image': '', 'kubernetes-version': '1.35', images: 'nobody/built-this:ci', pull: 'never' }
       const { error } = await refuse(engine, variables, inputs)
       expect(error).toMatch(
         cgroups === '1'
           ? /^kubernetes-version: the engine has cgroup v1, .* v1\.35\.\d+ does not start; take kubernetes-version "1\.34", /
-          : /^images: the engine has no nobody\/built-this:ci;/,
+          : /^images: the engine has no nobody\/built-this:ci, and pull is never;/,
       )
     })
   })

@@ -86,8 +86,8 @@ describe('before anything is made', () => {
   })
 
   it('hears which image the engine lacks', async () => {
-    const error = await refused({ images: `${node}\nnobody/built-this:ci` })
-    expect(error).toMatch(/^images: the engine has no nobody\/built-this:ci;/)
+    const error = await refused({ images: `${node}\nnobody/built-this:ci`, pull: 'never' })
+    expect(error).toMatch(/^images: the engine has no nobody\/built-this:ci, and pull is never;/)
   })
 
   it('hears that the step has no docker CLI', async () => {

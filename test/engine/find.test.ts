@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { findEndpoints, isLoopback, isPrivate, type Surroundings } from '../../src/engine/find.ts'
+import { endpointsInReach, findEndpoints, isLoopback, isPrivate, type Surroundings } from '../../src/engine/find.ts'
 
 interface World {
   readonly env?: Record<string, string>
@@ -140,4 +140,22 @@ test.each([
 ])('%s is private: %s, loopback: %s', (address, priv, loopback) => {
   expect(isPrivate(address)).toBe(priv)
   expect(isLoopback(address)).toBe(loopback)
+})
+
+describe('every engine in reach', () => {
+  test.each<[string, World, readonly string[]]>([
+    ['is the socket at least', {}, ['unix:///var/run/docker.sock']],
+    [
+      'comes by each way of finding one, once',
+      { env: { HOME: '/home/me', DOCKER_HOST: 'tcp://docker:2376' }, files: workContext, names: sidecar },
+      ['tcp://docker:2376', 'tcp://work:2376', 'tcp://docker:2375', 'unix:///var/run/docker.sock'],
+    ],
+    [
+      'leaves out ways that lead nowhere',
+      { env: { HOME: '/home/me', DOCKER_CONTEXT: 'gone', DOCKER_HOST: 'ssh://far' } },
+      ['unix:///var/run/docker.sock'],
+    ],
+  ])('%s', async (_, world, addresses) => {
+    expect((await endpointsInReach(around(world))).map(({ address }) => address)).toEqual(addresses)
+  })
 })
