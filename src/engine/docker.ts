@@ -179,6 +179,8 @@ export const takeName = (name: string, cluster: string, any: string): string[] =
   `--label=${KIND_CLUSTER_LABEL}=${cluster}`,
   `--name=${name}`,
   any,
+  // An image may have no command of its own, and then there is no container of it without one.
+  'none',
 ]
 
 /** Prints the ids of the engine's images. */

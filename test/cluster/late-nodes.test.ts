@@ -32,6 +32,8 @@ function engine(creating: Record<string, number>, images = 'sha256:1\nsha256:2\n
       case 'image':
         return ok(images)
       case 'create':
+        // An image of the user's may have no command.
+        if (images.split('\n').includes(args.at(-1) ?? '')) return no('no command specified')
         if (under.has(name) || there.has(name)) return no(`Conflict. The container name "/${name}" is already in use`)
         there.add(name)
         return ok('id\n')
