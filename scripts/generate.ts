@@ -61,7 +61,7 @@ export function pluginYaml(): string {
     name: NAME,
     description: DESCRIPTION,
     author: AUTHOR,
-    requirements: ['bash', 'docker', 'node'],
+    requirements: ['bash', 'docker'],
     configuration: {
       properties: Object.fromEntries(
         OPTIONS.map(option => [option.name, { description: described(option), ...SCHEMAS[option.schema] }]),

@@ -19,7 +19,6 @@ import {
 } from './lib/given.ts'
 import { Problem } from './lib/problem.ts'
 import { type Mirror, readMirror } from './registry-mirrors.ts'
-import type { WhenSummary } from './report/report.ts'
 
 export interface Option {
   readonly name: string
@@ -201,7 +200,8 @@ export const OPTIONS: readonly Option[] = [
     name: 'download-url',
     schema: 'list',
     default: "the projects' own release pages",
-    sentence: 'Where to download from: `kind=https://mirror.example/{version}/kind-{os}-{arch}`, likewise `kubectl=`.',
+    sentence:
+      'Where to download from: `kind=https://mirror.example/{version}/kind-{os}-{arch}`, likewise `kubectl=`, and `node=` for agents without Node 20.',
   },
 ]
 
@@ -238,10 +238,12 @@ export type KubectlVersion =
   | { readonly kind: 'skip' }
   | { readonly kind: 'release'; readonly version: string }
 
-/** When the cluster's logs are exported. */
-export type Logs = 'on-failure' | 'always' | 'never'
+/** When logs are exported, and a summary is shown. */
+export type When = 'on-failure' | 'always' | 'never'
 
-export type DownloadName = 'kind' | 'kubectl'
+/** What is downloaded; `node` by hooks/find-node, before this program can run. */
+const DOWNLOADS = ['kind', 'kubectl', 'node'] as const
+export type DownloadName = (typeof DOWNLOADS)[number]
 
 /** A builder as `docker buildx create --driver kubernetes` takes it. */
 export interface BuilderOptions {
@@ -281,8 +283,8 @@ export interface Options {
   readonly network: string | undefined
   readonly kubeconfig: string | undefined
   /** Undefined for the host's own way. */
-  readonly summary: WhenSummary | undefined
-  readonly logs: Logs
+  readonly summary: When | undefined
+  readonly logs: When
   readonly logsDir: string | undefined
   readonly keep: boolean
   readonly downloadUrls: Readonly<Partial<Record<DownloadName, string>>>
@@ -347,8 +349,8 @@ export function parse(given: Readonly<Record<string, Given>>, world: ParseWorld)
     host: option('host', hostName, undefined),
     network: option('network', networkName, undefined),
     kubeconfig: option('kubeconfig', text, undefined),
-    summary: option('summary', whenSummary, undefined),
-    logs: option('logs', logs, 'on-failure'),
+    summary: option('summary', when, undefined),
+    logs: option('logs', when, 'on-failure'),
     logsDir: option('logs-dir', text, undefined),
     keep: option('keep', boolean, false),
     downloadUrls: option('download-url', downloadUrls, {}),
@@ -371,7 +373,7 @@ export function clusterName(value: Given): string {
   return name
 }
 
-function logs(value: Given): Logs {
+function when(value: Given): When {
   const word = text(value)
   if (word !== 'on-failure' && word !== 'always' && word !== 'never') {
     throw new Problem(`${show(value)} is not one of on-failure, always and never`)
@@ -433,12 +435,6 @@ function networkName(value: Given): string {
     throw new Problem(`${name} is Docker's own, where nodes do not find each other by name; name another one`)
   }
   return name
-}
-
-function whenSummary(value: Given): WhenSummary {
-  const word = text(value)
-  if (word === 'always' || word === 'on-failure' || word === 'never') return word
-  throw new Problem(`${show(value)} is none of always, on-failure and never`)
 }
 
 function ports(value: Given): PortMapping[] {
@@ -569,10 +565,13 @@ function buildkitdConfig(given: string, readFile: ReadFile): string {
 function downloadUrls(value: Given): Partial<Record<DownloadName, string>> {
   const urls: Partial<Record<DownloadName, string>> = {}
   for (const word of list(value)) {
-    const match = /^(kind|kubectl)=(https?:\/\/\S+)$/.exec(word)
-    if (!match) throw new Problem(`${show(word)} is not kind=URL or kubectl=URL`)
+    const [, given, url] = /^(\w+)=(https?:\/\/\S+)$/.exec(word) ?? []
+    const name = DOWNLOADS.find(known => known === given)
+    if (name === undefined || url === undefined) {
+      throw new Problem(`${show(word)} is not NAME=URL; names are ${DOWNLOADS.join(', ')}`)
+    }
     if (!/\{version\}/.test(word)) throw new Problem(`${show(word)} does not say where the {version} goes`)
-    urls[match[1] as DownloadName] = match[2] ?? ''
+    urls[name] = url
   }
   return urls
 }

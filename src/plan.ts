@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { Identity } from './host/host.ts'
-import type { Logs, Options } from './options.ts'
+import type { Options, When } from './options.ts'
 
 /** The engine as found: how to talk to it and what it said of itself. */
 export interface Engine {
@@ -83,7 +83,7 @@ export interface Plan {
   readonly folder: string
   readonly kubeconfig: string
   readonly internalKubeconfig: string
-  readonly logs: Logs
+  readonly logs: When
   /** This cluster's own folder for its logs. */
   readonly logsDir: string
   readonly keep: boolean

@@ -283,7 +283,7 @@ describe('what is wrong is refused in one sentence that names the option', () =>
     ['workers: -1 is not between 0 and 30', { workers: -1 }],
     ['keep: "yes" is neither true nor false', { keep: 'yes' }],
     ['keep: 1 is neither true nor false', { keep: 1 }],
-    ['summary: "sometimes" is none of always, on-failure and never', { summary: 'sometimes' }],
+    ['summary: "sometimes" is not one of on-failure, always and never', { summary: 'sometimes' }],
     ['images: {"a":1} is not text', { images: { a: 1 } }],
     ['images: [["app:ci"]] is not text', { images: [[['app:ci']]] }],
     ['host: "docker:2376" is neither a host name nor an address; a port does not belong here', { host: 'docker:2376' }],
@@ -407,7 +407,7 @@ describe('what is wrong is refused in one sentence that names the option', () =>
     ],
     // Downloads.
     [
-      'download-url: "https://mirror.example/{version}" is not kind=URL or kubectl=URL',
+      'download-url: "https://mirror.example/{version}" is not NAME=URL; names are kind, kubectl, node',
       { 'download-url': 'https://mirror.example/{version}' },
     ],
     [

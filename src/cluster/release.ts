@@ -10,7 +10,7 @@ export interface ReleasePage {
 }
 
 /** The projects' own release pages. A mirror has other templates and the same suffixes. */
-export const RELEASE_PAGES: Readonly<Record<DownloadName, ReleasePage>> = {
+export const RELEASE_PAGES: Readonly<Record<Exclude<DownloadName, 'node'>, ReleasePage>> = {
   kind: {
     template: 'https://github.com/kubernetes-sigs/kind/releases/download/{version}/kind-{os}-{arch}',
     checksumSuffix: '.sha256sum',

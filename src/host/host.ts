@@ -1,6 +1,6 @@
 /** What a host (GitHub, Buildkite, a terminal) is to the rest of the program. A leaf. */
 import type { Given } from '../lib/given.ts'
-import type { WhenSummary } from '../report/report.ts'
+import type { When } from '../options.ts'
 
 /** Who is running. It goes into the labels of what is made, so that a later job can tell whose a leftover is. */
 export interface Identity {
@@ -16,7 +16,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 /** What a host makes of summaries. */
 export interface Summary {
-  readonly when: WhenSummary
+  readonly when: When
   /** True where it draws Mermaid's diagrams. */
   readonly draws: boolean
 }

@@ -19,6 +19,7 @@ export async function explain(error: unknown, { world, docker, plan }: Use): Pro
   const { host, signal } = world
   const wanted = plan.logs === 'never' ? undefined : plan.logsDir
   const { folder, files } = await exportLogs(docker, plan, wanted, host, signal)
+  world.report.logsDir = folder
   if (folder !== undefined) await host.setOutputs({ 'logs-dir': folder })
   const more = [...ended, ...kubeletFailures(files, plan.nodes)]
   return more.length === 0 ? error : new Problem([messageOf(error), ...more].join('\n'))

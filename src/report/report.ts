@@ -3,6 +3,8 @@
  * offers more is one more fact or figure here, and all that shows them does. Plain data, a leaf.
  */
 
+import type { When } from '../options.ts'
+
 /** A line for people: `API server`, `https://docker:32800`. Values are what they copy. */
 export interface Fact {
   readonly what: string
@@ -28,12 +30,9 @@ export interface ImageFigures {
   readonly ms?: number | undefined
 }
 
-/** When a summary is shown: the option `summary`. */
-export type WhenSummary = 'always' | 'on-failure' | 'never'
-
 export interface Report {
   /** Undefined as long as nobody has read the options: the host's own way holds. */
-  summary: WhenSummary | undefined
+  summary: When | undefined
   cluster: string | undefined
   /** Undefined where it did not come so far, false where it was not waited for. */
   ready: boolean | undefined

@@ -1,4 +1,5 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import {
   chmodSync,
   copyFileSync,
@@ -12,7 +13,8 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type Fault, type ReleasePage, startReleasePage } from '../release-page.ts'
 
 /** The hooks are tried as the agent runs them: sourced by a wrapper that looks at the environment before and after. */
 const WRAPPER = `#!/usr/bin/env bash
@@ -29,7 +31,7 @@ let base: string
 beforeEach(() => {
   base = mkdtempSync(join(tmpdir(), 'hooks-'))
   for (const folder of ['hooks', 'dist', 'tmp', 'bin']) mkdirSync(join(base, folder))
-  for (const hook of ['pre-command', 'pre-exit']) {
+  for (const hook of ['pre-command', 'pre-exit', 'find-node']) {
     copyFileSync(new URL(`../../hooks/${hook}`, import.meta.url), join(base, 'hooks', hook))
   }
   writeFileSync(join(base, 'package.json'), '{"type":"module"}')
@@ -95,22 +97,146 @@ test('the hooks tell the program that Buildkite runs it', () => {
   expect(run('pre-exit').output).toContain('host buildkite')
 })
 
-test.each([
-  ['no Node', undefined, 'found: none'],
-  ['an old Node', 'v18.20.4', 'found: 18.20.4'],
-])('with %s pre-command says in one line what is needed, and pre-exit is silent', (_, version, found) => {
-  bundle('main', 'console.log("runs")')
-  bundle('post', 'console.log("runs")')
-  for (const tool of ['bash', 'env', 'dirname', 'mktemp', 'rm']) {
-    const path = execFileSync('bash', ['-c', `command -v ${tool}`], { encoding: 'utf8' }).trim()
-    writeFileSync(join(base, 'bin', tool), `#!/bin/sh\nexec ${path} "$@"\n`, { mode: 0o700 })
+describe('without a Node that is new enough', () => {
+  const TOOLS = ['bash', 'env', 'dirname', 'mktemp', 'rm', 'uname', 'mkdir', 'chmod', 'id', 'sed', 'cut', 'head', 'mv']
+  const UNPACK = ['tar', 'gzip', 'sha256sum']
+  const VERSION = 'v24.11.1'
+  const platform = `linux-${process.arch}`
+  const path = `/${VERSION}/node-${VERSION}-${platform}.tar.gz`
+  let page: ReleasePage
+
+  beforeEach(async () => {
+    // A Node as far as it is asked for its version, in an archive like Node's own; its checksum takes the place of that one's.
+    const folder = join(base, `node-${VERSION}-${platform}/bin`)
+    mkdirSync(folder, { recursive: true })
+    const fake = `#!/bin/sh\n[ "$1" != --version ] || { echo ${VERSION}; exit; }\nexec ${process.execPath} "$@"\n`
+    writeFileSync(join(folder, 'node'), fake, { mode: 0o755 })
+    execFileSync('tar', ['-czf', 'archive', `node-${VERSION}-${platform}`], { cwd: base })
+    const archive = readFileSync(join(base, 'archive'))
+    const program = readFileSync(join(base, 'hooks/find-node'), 'utf8')
+    const sha256 = createHash('sha256').update(archive).digest('hex')
+    writeFileSync(join(base, 'hooks/find-node'), program.replace(/[0-9a-f]{64}/g, sha256))
+    page = await startReleasePage({ files: { [path]: archive } })
+  })
+  afterEach(() => page.close())
+
+  function provide(...tools: readonly string[]): void {
+    for (const tool of [...TOOLS, ...tools]) {
+      const file = execFileSync('bash', ['-c', `type -P ${tool}`], { encoding: 'utf8' }).trim()
+      writeFileSync(join(base, 'bin', tool), `#!/bin/sh\nexec ${file} "$@"\n`, { mode: 0o700 })
+    }
   }
-  if (version) writeFileSync(join(base, 'bin/node'), `#!/bin/sh\necho ${version}\n`, { mode: 0o700 })
-  const { status, output } = run('pre-command', join(base, 'bin'))
-  expect(status).toBe(1)
-  expect(output).toMatch(/^Error: kind-in-dind needs Node 20 or newer.*\n$/)
-  expect(output).toContain(found)
-  expect(run('pre-exit', join(base, 'bin'))).toEqual({ status: 0, output: '' })
+
+  /** Runs a hook as `run` does, and lets the page answer meanwhile. */
+  async function hook(name: string, mirror = page.url): Promise<{ status: number | null; output: string }> {
+    const child = spawn(join(base, 'wrapper'), {
+      cwd: base,
+      env: {
+        ...environment(name, join(base, 'bin')),
+        HOME: join(base, 'tmp'),
+        BUILDKITE_PLUGIN_CONFIGURATION: JSON.stringify({
+          'download-url': [
+            'kind=http://no.example/{version}',
+            `node=${mirror}/v{version}/node-{version}-{os}-{arch}.tar.gz`,
+          ],
+        }),
+      },
+    })
+    let output = ''
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        output += text
+      })
+    }
+    const status = await new Promise<number | null>(resolve => child.once('close', resolve))
+    return { status, output }
+  }
+
+  /** What is kept for later jobs. */
+  const kept = (): string[] => readdirSync(join(base, 'tmp/.cache/kind-in-dind')).filter(name => !name.startsWith('.'))
+
+  test.each(['curl', 'wget'])(
+    'one is fetched by %s from the mirror, once, and serves the hooks of all jobs',
+    async by => {
+      provide(...UNPACK, by)
+      bundle('main', exporting)
+      bundle('post', 'console.log("post runs")')
+      const first = await hook('pre-command')
+      expect(first).toEqual({
+        status: 0,
+        output: expect.stringMatching(/^Node v24\.11\.1 from http.*, checksum verified; .*\n$/),
+      })
+      expect(changes()).toEqual({ KUBECONFIG: "/it's here" })
+      expect(await hook('pre-command')).toEqual({ status: 0, output: '' })
+      expect(await hook('pre-exit')).toEqual({ status: 0, output: 'post runs\n' })
+      expect(page.requests).toEqual([path])
+      expect(kept()).toEqual([`node-${VERSION}-${platform}`])
+    },
+  )
+
+  test('of jobs that start at the same time one fetches it', async () => {
+    provide(...UNPACK, 'curl', 'flock')
+    bundle('main', '')
+    const jobs = await Promise.all(['pre-command', 'pre-command', 'pre-command'].map(name => hook(name)))
+    expect(jobs.map(({ status }) => status)).toEqual([0, 0, 0])
+    expect(page.requests).toEqual([path])
+  })
+
+  test.each<[string, Fault, RegExp]>([
+    [
+      'is not the one that is pinned',
+      { kind: 'short' },
+      /sent is not Node v24\.11\.1 but a file with the sha256 [0-9a-f]{64}: install it/,
+    ],
+    ['is a page for people', { kind: 'html' }, /sent is not Node v24\.11\.1 but a file with the sha256 /],
+    [
+      'is not there',
+      { kind: 'status', status: 404 },
+      /cannot be fetched \(curl: .*404.*\): install it where the job runs, or name a mirror: /,
+    ],
+  ])('an archive that %s is refused, and nothing of it is kept', async (_, fault, sentence) => {
+    provide(...UNPACK, 'curl')
+    bundle('main', 'console.log("runs")')
+    page.fault(path, fault)
+    const { status, output } = await hook('pre-command')
+    expect(status).toBe(1)
+    expect(output).toMatch(/^Error: kind-in-dind needs Node 20 or newer on PATH, found: none; .*\n$/)
+    expect(output).toMatch(sentence)
+    expect(kept()).toEqual([])
+    expect(readdirSync(join(base, 'tmp'))).toEqual(['.cache'])
+  })
+
+  test("a mirror's password is not shown", async () => {
+    provide(...UNPACK, 'curl')
+    bundle('main', '')
+    const mirror = page.url.replace('//', '//me:s3cret@')
+    expect((await hook('pre-command', mirror)).output).not.toContain('s3cret')
+    page.fault(path, { kind: 'status', status: 403 })
+    rmSync(join(base, 'tmp/.cache'), { recursive: true })
+    const { output } = await hook('pre-command', mirror)
+    expect(output).toContain('cannot be fetched')
+    expect(output).not.toContain('s3cret')
+  })
+
+  test.each([
+    ['no Node', undefined, 'found: none'],
+    ['an old Node', 'v18.20.4', 'found: 18.20.4'],
+  ])(
+    'with %s and nothing to fetch one with, a sentence says what to install, and pre-exit is silent',
+    async (_, version, found) => {
+      provide(...UNPACK)
+      bundle('main', 'console.log("runs")')
+      bundle('post', 'console.log("runs")')
+      if (version) writeFileSync(join(base, 'bin/node'), `#!/bin/sh\necho ${version}\n`, { mode: 0o700 })
+      const { status, output } = await hook('pre-command')
+      expect(status).toBe(1)
+      expect(output).toMatch(
+        /^Error: kind-in-dind needs Node 20 or newer.* without curl or wget: install Node, or one of these, .*\n$/,
+      )
+      expect(output).toContain(found)
+      expect(await hook('pre-exit')).toEqual({ status: 0, output: '' })
+    },
+  )
 })
 
 test('without a temporary folder pre-command names TMPDIR', () => {
