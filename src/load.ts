@@ -1,6 +1,7 @@
 /** The command and sub-action `load`: images for a cluster that is up, later in the job. */
 import { chooseNodes, parseLoad } from './commands.ts'
 import { dockerAt } from './engine/docker.ts'
+import { readArchives, splitImages } from './images/archive.ts'
 import { loadImages } from './images/load.ts'
 import { resolveImages, resolvingAt } from './images/resolve.ts'
 import { Problem } from './lib/problem.ts'
@@ -19,9 +20,13 @@ export async function load(world: World): Promise<void> {
   const nodes = chooseNodes(options.nodes, plan.nodes, plan.cluster)
   const docker = dockerAt(plan.engine, run)
   await host.group(`Load images into ${plan.cluster}`, async () => {
-    const wanted = { images: options.images, pull: plan.pull }
-    const { images } = await resolveImages(docker, wanted, resolvingAt(plan.engine, world))
-    await loadImages(docker, await images, nodes, host)
+    const { references, archives: paths } = splitImages(options.images)
+    const wanted = { images: references, pull: plan.pull }
+    const [archives, { images }] = await Promise.all([
+      readArchives(paths, 'images', plan.engine.architecture),
+      resolveImages(docker, wanted, resolvingAt(plan.engine, world)),
+    ])
+    await loadImages(docker, { references: await images, archives }, nodes, host)
   })
 }
 

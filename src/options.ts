@@ -63,7 +63,7 @@ export const OPTIONS: readonly Option[] = [
     name: 'node-image',
     schema: 'string',
     default: '',
-    sentence: 'A node image reference, instead of kubernetes-version.',
+    sentence: 'A node image, as a reference or an archive, instead of kubernetes-version.',
   },
   {
     name: 'config',
@@ -100,7 +100,8 @@ export const OPTIONS: readonly Option[] = [
     name: 'images',
     schema: 'list',
     default: '',
-    sentence: 'Image references to have in every node before the job goes on; the engine pulls those that it lacks.',
+    sentence:
+      'References and archives of images to have in every node before the job goes on; the engine pulls what it lacks.',
   },
   {
     name: 'pull',
@@ -232,6 +233,7 @@ export type NodeImage =
   | { readonly kind: 'default' }
   | { readonly kind: 'version'; readonly version: string }
   | { readonly kind: 'image'; readonly reference: string }
+  | { readonly kind: 'archive'; readonly path: string }
 
 export type KubectlVersion =
   | { readonly kind: 'cluster' }
@@ -316,7 +318,7 @@ export function parse(given: Readonly<Record<string, Given>>, world: ParseWorld)
   const version = option<NodeImage>('kubernetes-version', value => kubernetesVersion(value, world.refuseVersion), {
     kind: 'default',
   })
-  const image = option<NodeImage>('node-image', value => ({ kind: 'image', reference: reference(text(value)) }), {
+  const image = option<NodeImage>('node-image', nodeImage, {
     kind: 'default',
   })
   if (version.kind !== 'default' && image.kind !== 'default') {
@@ -481,18 +483,26 @@ function port(digits: string, word: string): number {
 const REFERENCE =
   /^(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?(?::\d+)?\/)?[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*)*(?::[\w][\w.-]{0,127})?(?:@sha256:[0-9a-f]{64})?$/
 
+function nodeImage(value: Given): NodeImage {
+  const word = text(value)
+  return isArchiveName(word) ? { kind: 'archive', path: word } : { kind: 'image', reference: reference(word) }
+}
+
 function reference(word: string): string {
   if (!REFERENCE.test(word))
     throw new Problem(`${show(word)} is not an image reference such as registry.example/app:ci`)
   return word
 }
 
+/** Whether a word is an archive of images by its name alone: by its ending, or because no reference begins like that. */
+export function isArchiveName(word: string): boolean {
+  return /\.(tar|tgz|tar\.gz|tar\.zst)$/.test(word) || /^\.{0,2}\//.test(word)
+}
+
 /** The option `images`, of load too. @throws Problem for what cannot be loaded */
 export function images(value: Given): string[] {
   return list(value).map(word => {
-    if (/\.(tar|tgz|tar\.gz|tar\.zst)$/.test(word)) {
-      throw new Problem(`${show(word)} is an archive; load it into the engine (docker load) and name the image`)
-    }
+    if (isArchiveName(word)) return word
     if (/^sha256:/.test(word)) {
       throw new Problem(
         `${show(word)} is an id, by which no pod can name an image; tag it (docker tag) and name the tag`,

@@ -82,6 +82,9 @@ const GOOD: readonly (readonly [option: string, given: Given, parsed: Partial<Op
   ['kubernetes-version', 'v1.34.0', { nodeImage: { kind: 'version', version: '1.34.0' } }],
   ['kubernetes-version', '1.30', { nodeImage: { kind: 'version', version: '1.30' } }],
   ['kubernetes-version', 1.34, { nodeImage: { kind: 'version', version: '1.34' } }],
+  ['images', 'app:ci, out/app.tar.gz', { images: ['app:ci', 'out/app.tar.gz'] }],
+  ['images', ['./app', '/srv/app'], { images: ['./app', '/srv/app'] }],
+  ['node-image', './node.tar.zst', { nodeImage: { kind: 'archive', path: './node.tar.zst' } }],
   ['node-image', 'kindest/node:v1.34.0', { nodeImage: { kind: 'image', reference: 'kindest/node:v1.34.0' } }],
   [
     'node-image',
@@ -324,10 +327,6 @@ describe('what is wrong is refused in one sentence that names the option', () =>
     ],
     ['images: "App:ci" is not an image reference such as registry.example/app:ci', { images: 'web, App:ci' }],
     ['images: "-v" is not an image reference such as registry.example/app:ci', { images: '-v' }],
-    [
-      'images: "app.tar.gz" is an archive; load it into the engine (docker load) and name the image',
-      { images: 'app.tar.gz' },
-    ],
     [
       `images: "sha256:${SHA256}" is an id, by which no pod can name an image; tag it (docker tag) and name the tag`,
       { images: `sha256:${SHA256}` },

@@ -116,10 +116,11 @@ export interface ChosenImage {
  * it is that of the release before it: kind does its best with images of other releases, and what a job gets is known
  * before anything is made.
  *
+ * @param choice an archive's reference is known by now
  * @param kindVersion the kind in use, such as v0.33.0
  * @throws Problem that lists what there is
  */
-export function nodeImage(choice: NodeImage, kindVersion: string): ChosenImage {
+export function nodeImage(choice: Exclude<NodeImage, { kind: 'archive' }>, kindVersion: string): ChosenImage {
   if (choice.kind === 'image') {
     return { reference: choice.reference, kubernetesVersion: kubernetesVersionOf(choice.reference) }
   }

@@ -219,6 +219,12 @@ export const imageArchitecture = (reference: string): string[] => [
 export const pull = (reference: string): string[] => ['pull', '--quiet', '--', reference]
 export const saveImages = (references: readonly string[]): string[] => ['save', '--', ...references]
 
+/** Prints an image's id; fails where the engine lacks it. */
+export const imageId = (reference: string): string[] => ['image', 'inspect', '--format={{.Id}}', '--', reference]
+
+/** Reads an archive, packed or not, into the engine. */
+export const loadArchive = (path: string): string[] => ['load', '--quiet', `--input=${path}`]
+
 /** Prints a line of JSON for each image, in the order of the references: its id, and the digests of its unpacked layers. */
 export const describeImages = (references: readonly string[]): string[] => [
   'image',

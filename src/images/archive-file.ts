@@ -1,10 +1,22 @@
 /** An archive's bytes, unpacked. */
-import { createReadStream } from 'node:fs'
+import { closeSync, createReadStream, openSync, readSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import type { Transform } from 'node:stream'
 import * as zlib from 'node:zlib'
 import { Problem } from '../lib/problem.ts'
 import type { TarSource } from './tar.ts'
+
+/** Whether a file's first bytes are those of a tar archive, packed or not. */
+export function looksLikeArchive(path: string): boolean {
+  const start = Buffer.alloc(262)
+  const file = openSync(path, 'r')
+  try {
+    readSync(file, start, 0, start.length, 0)
+  } finally {
+    closeSync(file)
+  }
+  return start.toString('latin1', 257) === 'ustar' || MAGIC.some(([, magic]) => start.toString('hex').startsWith(magic))
+}
 
 /** Since Node 22.15; the types are of the oldest Node that we run on. */
 const zstd = (zlib as { createZstdDecompress?: () => Transform }).createZstdDecompress

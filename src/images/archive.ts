@@ -1,7 +1,8 @@
 /** What is in an archive of images: `docker save` of any age, OCI layouts, plain or packed. */
 import { existsSync, statSync } from 'node:fs'
 import { messageOf, Problem } from '../lib/problem.ts'
-import { type Compression, compressionOf, unpacked, withFile } from './archive-file.ts'
+import { isArchiveName } from '../options.ts'
+import { type Compression, compressionOf, looksLikeArchive, unpacked, withFile } from './archive-file.ts'
 import {
   blobName,
   type Descriptor,
@@ -39,9 +40,18 @@ export interface ArchivedImage {
   readonly layers: ReadonlyMap<string, string>
 }
 
-/** Whether a word is an archive and not a reference: by its ending, or because there is such a file. */
-export function isArchive(word: string, isFile: (path: string) => boolean = isFileHere): boolean {
-  return /\.(tar|tar\.gz|tgz|tar\.zst)$/.test(word) || isFile(word)
+/** What the option `images` was given, taken apart. A word that could be a reference is an archive where it is a file that is one. */
+export function splitImages(
+  words: readonly string[],
+  isFile: (path: string) => boolean = isArchiveHere,
+): { readonly references: readonly string[]; readonly archives: readonly string[] } {
+  const isArchive = (word: string): boolean => isArchiveName(word) || isFile(word)
+  return { references: words.filter(word => !isArchive(word)), archives: [...new Set(words.filter(isArchive))] }
+}
+
+/** Not any file: a program may lie there that has the name of its image. */
+function isArchiveHere(path: string): boolean {
+  return isFileHere(path) && looksLikeArchive(path)
 }
 
 function isFileHere(path: string): boolean {
@@ -237,4 +247,20 @@ function otherPlatform(label: string, has: readonly Platform[], wanted: Platform
 
 function written({ os, architecture }: Platform): string {
   return `${os}/${architecture}`
+}
+
+/**
+ * Looks all archives through, and sees what is wrong with any of them.
+ *
+ * @throws Problem with a line for each that is wrong
+ */
+export async function readArchives(
+  paths: readonly string[],
+  option: string,
+  architecture: string,
+): Promise<readonly Archive[]> {
+  const read = await Promise.allSettled(paths.map(path => readArchive(path, option, architecture)))
+  const problems = read.flatMap(result => (result.status === 'rejected' ? [messageOf(result.reason)] : []))
+  if (problems.length > 0) throw new Problem(problems.join('\n'))
+  return read.flatMap(result => (result.status === 'fulfilled' ? [result.value] : []))
 }

@@ -4,6 +4,7 @@ import { fixedPorts, mountedPaths, nodeImages } from '../cluster/config.ts'
 import { type Connection, connect } from '../cluster/connect.ts'
 import { limitNodes, makeNetwork, makeNodes, makeRecord } from '../cluster/create.ts'
 import { judgeSeen, probe } from '../engine/preflight.ts'
+import { loadNodeImage } from '../images/node-archive.ts'
 import { REGISTRY_IMAGE, type RegistryNames, registryNames, startRegistry } from '../images/registry.ts'
 import { ensureImage, ensureNodeImages, resolvingAt } from '../images/resolve.ts'
 import { thisProcess } from '../lib/process.ts'
@@ -17,7 +18,7 @@ export interface Created extends Connection {
 }
 
 /** @throws Problem where the engine cannot run the nodes, kind cannot make them, or the step cannot reach them */
-export function create({ world, options, plan, reach, kind, docker, preflight }: Use): Promise<Created> {
+export function create({ world, options, plan, reach, kind, docker, preflight, nodeArchive }: Use): Promise<Created> {
   const { host, run: runner, timeline } = world
   const wish = {
     cluster: plan.cluster,
@@ -31,6 +32,7 @@ export function create({ world, options, plan, reach, kind, docker, preflight }:
     const pulls = resolvingAt(plan.engine, world)
     // An empty volume with labels, from which all that belongs to the cluster is found.
     await timeline.span('Make its record', () => makeRecord(docker, plan))
+    if (nodeArchive !== undefined) await loadNodeImage(docker, nodeArchive, host.info)
     const [, place] = await Promise.all([
       timeline.span('Make its network', () => makeNetwork(docker, plan, options.config?.networking?.['ipFamily'])),
       timeline

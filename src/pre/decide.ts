@@ -17,7 +17,9 @@ import { isLoopback } from '../engine/find.ts'
 import { findOwnContainer } from '../engine/own-container.ts'
 import { heeding, judgeEngine } from '../engine/preflight.ts'
 import { candidates, listenAddress } from '../engine/reach.ts'
+import { readArchives, splitImages } from '../images/archive.ts'
 import { nodeMirrors } from '../images/mirrors.ts'
+import { readNodeArchive } from '../images/node-archive.ts'
 import { ensureImage, type ResolveWorld, resolveImages, resolvingAt } from '../images/resolve.ts'
 import type { KindConfig } from '../kind-config.ts'
 import { Problem } from '../lib/problem.ts'
@@ -87,7 +89,8 @@ async function findPlace(world: World, options: Options): Promise<Pick<Found, 'e
   const engine = await timeline.span('Find the engine', () => findEngine(options, { ...logOf(world), env: host.env }))
   host.info(`Docker ${engine.version} at ${engine.address}, found by ${engine.source}`)
   const docker = dockerAt(engine, world.run)
-  const resolving = resolveAll(docker, options, resolvingAt(engine, world))
+  const { references } = splitImages(options.images)
+  const resolving = resolveAll(docker, { ...options, images: references }, resolvingAt(engine, world))
   // Awaited with the other judgements; a failure before that must not count as unhandled.
   resolving.catch(() => {})
   return { engine, docker, resolving }
@@ -133,7 +136,15 @@ export async function decide(world: World, options: Options, found: Found): Prom
   const { host, now, report } = world
   const { engine, docker, kind, builder } = found
   const preflight = heeding(host)
-  const image = nodeImage(chosenImage(options), kind.version)
+  const choice = chosenImage(options)
+  const [nodeArchive, archives] = await Promise.all([
+    choice.kind === 'archive' ? readNodeArchive(choice.path, engine.architecture) : undefined,
+    readArchives(splitImages(options.images).archives, 'images', engine.architecture),
+  ])
+  const image = nodeImage(
+    choice.kind === 'archive' ? { kind: 'image', reference: nodeArchive?.image.reference ?? '' } : choice,
+    kind.version,
+  )
   preflight.heed(judgeVersions(image.kubernetesVersion, kind.version))
   preflight.heed(judgeEngine(engine, image.kubernetesVersion, allowsCgroupV1(options.config)))
   const remote = engine.hostname !== undefined
@@ -172,5 +183,5 @@ export async function decide(world: World, options: Options, found: Found): Prom
   // A pull that has failed by now fails before anything is made.
   await Promise.race([images, undefined])
   const buildx = builder && buildxAt(builder.program, engine, world.run)
-  return { world, options, docker, kind, preflight, plan, reach, mirrors, buildx, images }
+  return { world, options, docker, kind, preflight, plan, reach, mirrors, buildx, images, archives, nodeArchive }
 }

@@ -2,6 +2,8 @@ import type { Buildx } from '../builder/buildx.ts'
 import type { Program } from '../cluster/install.ts'
 import type { Docker } from '../engine/docker.ts'
 import type { Heed } from '../engine/preflight.ts'
+import type { Archive } from '../images/archive.ts'
+import type { NodeArchive } from '../images/node-archive.ts'
 import type { KindConfig } from '../kind-config.ts'
 import type { Options } from '../options.ts'
 import type { Plan } from '../plan.ts'
@@ -17,12 +19,16 @@ export interface Use {
   readonly preflight: Heed
   readonly plan: Plan
   readonly reach: Reach
+  /** Undefined where the node image is no archive. */
+  readonly nodeArchive: NodeArchive | undefined
   /** Undefined where no builder is asked for. */
   readonly buildx: Buildx | undefined
   /** Where nodes look for images before they ask a registry itself. */
   readonly mirrors: readonly Mirror[]
   /** The references of the images to load, when the engine has all; rejects as soon as one cannot be pulled. */
   readonly images: Promise<readonly string[]>
+  /** Those that come as archives. */
+  readonly archives: readonly Archive[]
 }
 
 /** How the step may get to what the engine publishes. */

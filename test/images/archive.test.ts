@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as zlib from 'node:zlib'
 import { afterAll, describe, expect, test } from 'vitest'
-import { type Archive, isArchive, readArchive } from '../../src/images/archive.ts'
-import { compressionOf } from '../../src/images/archive-file.ts'
+import { type Archive, readArchive, splitImages } from '../../src/images/archive.ts'
+import { compressionOf, looksLikeArchive } from '../../src/images/archive-file.ts'
 import { TAR_END, tarFile } from '../../src/images/tar.ts'
 import { layer, layoutOf, sha256 } from './layout.ts'
 
@@ -172,14 +172,19 @@ describe('an archive is refused, by its name, that', () => {
   })
 })
 
-test.each([
-  ['app.tar', true],
-  ['out/app.tar.gz', true],
-  ['app.tgz', true],
-  ['app.tar.zst', true],
-  ['image-file', true],
-  ['app:ci', false],
-  ['host:5000/app.tar:1', false],
-])('%s is an archive: %s', (word, answer) => {
-  expect(isArchive(word, path => path === 'image-file')).toBe(answer)
+test('what the option images was given is taken apart, each archive once', () => {
+  const archives = ['app.tar', 'out/app.tar.gz', 'app.tgz', 'app.tar.zst', './app', '/app', 'image-file']
+  const references = ['app:ci', 'host:5000/app.tar:1', 'app']
+  expect(splitImages([...archives, ...references, 'app.tar'], path => path === 'image-file')).toEqual({
+    archives,
+    references,
+  })
+})
+
+test('a file of a name that could be a reference is an archive where it is one', () => {
+  const program = written(Buffer.alloc(1000, 'program'))
+  const none = written(Buffer.alloc(0))
+  const [plain, packed] = [written(two.tar), written(zlib.gzipSync(two.tar))]
+  for (const path of [program, none]) expect(looksLikeArchive(path)).toBe(false)
+  for (const path of [plain, packed]) expect(looksLikeArchive(path)).toBe(true)
 })
