@@ -197,7 +197,8 @@ function manifests(descriptor: Descriptor, of: (descriptor: Descriptor) => Buffe
   if (children !== undefined) return depth > 2 ? [] : children.flatMap(child => manifests(child, of, depth + 1))
   const manifest = readManifest(content)
   const config = manifest === undefined ? undefined : readConfig(of(manifest.config))
-  if (manifest === undefined || config === undefined) return []
+  // BuildKit's attestations are images of no platform.
+  if (manifest === undefined || config === undefined || config.os === 'unknown') return []
   const { diffIds, ...platform } = config
   return [{ digest: descriptor.digest, config: manifest.config.digest, layers: manifest.layers, platform, diffIds }]
 }
@@ -205,10 +206,16 @@ function manifests(descriptor: Descriptor, of: (descriptor: Descriptor) => Buffe
 /** By which names an image of a layout goes: containerd's annotation, the tags of docker, a whole reference in OCI's. */
 function namesOf({ annotations = {} }: Descriptor, tags: readonly string[]): readonly string[] {
   const full = annotations[IMAGE_NAME]
-  if (full !== undefined && full !== '') return [full]
+  if (full !== undefined && full !== '') return [short(full)]
   if (tags.length > 0) return tags
   const ref = annotations[REF_NAME] ?? ''
   return /[/:@]/.test(ref) ? [ref] : []
+}
+
+/** A full name as people write it, where that is the same image. */
+function short(name: string): string {
+  const written = name.replace(/^docker\.io\/(library\/)?/, '')
+  return parseReference(written).name === name ? written : name
 }
 
 /** The images of an archive as docker wrote it before it knew OCI layouts, and as many build tools do. */

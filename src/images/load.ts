@@ -1,5 +1,6 @@
 import type { Docker } from '../engine/docker.ts'
 import { type Loaded, loadedLine } from './loaded.ts'
+import { createProgress, type ProgressLog } from './progress.ts'
 import { streamImages, type Wanted } from './stream.ts'
 
 /** Brings images into every node, and tells of each how it came. See `streamImages`. */
@@ -7,9 +8,9 @@ export async function loadImages(
   docker: Docker,
   wanted: Wanted,
   nodes: readonly string[],
-  log: { readonly info: (message: string) => void; readonly debug: (message: string) => void },
+  log: ProgressLog & { readonly debug: (message: string) => void },
 ): Promise<readonly Loaded[]> {
-  const loaded = await streamImages(docker, wanted, nodes, { debug: log.debug })
+  const loaded = await streamImages(docker, wanted, nodes, { debug: log.debug, onProgress: createProgress(log) })
   for (const image of loaded) log.info(loadedLine(image))
   return loaded
 }

@@ -32,13 +32,13 @@ function dockerOf(...answers: Partial<Result>[]) {
 
 describe('a node image as an archive', () => {
   test('is known by the name in it', async () => {
-    expect((await read(NODE)).image).toMatchObject({ reference: 'docker.io/kindest/node:v1.34.0' })
-    expect((await read(NODE, { ...NODE, name: 'node:2' })).image.reference).toBe('docker.io/kindest/node:v1.34.0')
+    expect((await read(NODE)).image).toMatchObject({ reference: 'kindest/node:v1.34.0' })
+    expect((await read(NODE, { ...NODE, name: 'node:2' })).image.reference).toBe('kindest/node:v1.34.0')
   })
 
   test('among others is refused', async () => {
     await expect(read(NODE, { name: 'app:1', layers: [layer('app')] })).rejects.toThrow(
-      `node-image: ${path} holds several images (docker.io/kindest/node:v1.34.0, app:1); write one with the node image alone`,
+      `node-image: ${path} holds several images (kindest/node:v1.34.0, app:1); write one with the node image alone`,
     )
   })
 

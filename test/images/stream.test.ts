@@ -221,7 +221,7 @@ describe('streaming images into nodes', () => {
       const { docker, started } = dockerOf({ nodes: { one: content, two: content } })
       expect(await bring(docker, archive)).toMatchObject([
         { image: 'a:1', had: 2 },
-        { image: `docker.io/library/b:1 (${archive.path})`, had: 0, brought: 2, size: 200_000, sent: 200_000 },
+        { image: `b:1 (${archive.path})`, had: 0, brought: 2, size: 200_000, sent: 200_000 },
       ])
       expect(started.filter(line => line.startsWith('save'))).toEqual([])
       expect(await received('two')).toEqual({
