@@ -38,6 +38,8 @@ export interface Host {
   /** Runs work as a named, timed group of the log. */
   group<T>(title: string, work: () => Promise<T>): Promise<T>
   info(message: string): void
+  /** Shows how far something is, in the place of the last such line; only where somebody looks at a terminal. */
+  move?(message: string): void
   debug(message: string): void
   warning(message: string): void
   error(message: string): void

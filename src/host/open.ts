@@ -5,6 +5,7 @@ import { type CommandLine, readCommandLine, usage } from './command-line.ts'
 import { createGitHubHost } from './github.ts'
 import type { Environment, Host } from './host.ts'
 import { paint } from './paint.ts'
+import { createScreen } from './screen.ts'
 import { createTerminalHost } from './terminal.ts'
 
 /** How the program was started: by what runs before or after a job's commands, or from a command line. */
@@ -50,9 +51,14 @@ export function openHost(
 }
 
 function terminal(env: Record<string, string | undefined>, command: CommandLine): Host {
-  const toStderr = (line: string): void => void process.stderr.write(`${line}\n`)
+  const { stderr } = process
+  const screen = createScreen(
+    text => void stderr.write(text),
+    () => stderr.columns,
+  )
   const toStdout = (text: string): void => void process.stdout.write(text)
-  return createTerminalHost(env, command, toStderr, toStdout, paint(env, process.stderr.isTTY === true))
+  const host = createTerminalHost(env, command, screen.print, toStdout, paint(env, stderr.isTTY === true))
+  return stderr.isTTY ? { ...host, move: screen.move } : host
 }
 
 /**
