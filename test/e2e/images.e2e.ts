@@ -45,7 +45,7 @@ describe.each([
     workers: 2,
     prepare: `
       docker run --name big --entrypoint sh ${web} -c 'dd if=/dev/urandom of=/big bs=1M count=${BIG.megabytes}' >&2
-      docker commit --change 'ENTRYPOINT []' --change 'CMD ["web"]' big ${BIG.image} >&2
+      docker commit --change 'ENTRYPOINT ["web"]' --change 'CMD []' big ${BIG.image} >&2
       docker rm big >&2`,
     more: [BIG.image],
   },
@@ -137,7 +137,7 @@ describe.each([
 
   it('does not send a layer that the nodes have: the base came once', () => {
     // Each has 1 MB of its own, and the base of 20 MB came with the first.
-    expect(use.log).toMatch(/^app:2: loaded into \d nodes?, sent (1\.0|2\.1|3\.1) MB of /m)
+    expect(use.log).toMatch(/^app:2: loaded into \d nodes?, sent [1-3]\.\d MB of /m)
   })
 
   it('finds all there when they are loaded again', async () => {
