@@ -45,6 +45,13 @@ function keep(round: Round): void {
 
 say('making the place and the images')
 const bench = await createBench(groups.some(group => group !== 'start' && group !== 'ready') ? 8 : 0)
+// A bench that is ended takes its place with it.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, async () => {
+    await bench.remove()
+    process.exit(130)
+  })
+}
 try {
   for (const group of groups) {
     const measure = GROUPS[group]
