@@ -17,6 +17,7 @@ import type { Runner } from '../lib/run.ts'
 import { takingStdout } from '../lib/stdout.ts'
 import type { DownloadName, KindVersion, KubectlVersion } from '../options.ts'
 import { codeOf, DownloadFailed, downloadFailed } from './download-failed.ts'
+import { KIND, KIND_CHECKSUMS, NODE_IMAGES } from './kind-releases.ts'
 import { kindOnPath, kubectlOnPath } from './on-path.ts'
 import {
   authorized,
@@ -32,7 +33,6 @@ import {
   releaseIn,
   shownUrl,
 } from './release.ts'
-import { KIND, NODE_IMAGES } from './versions.ts'
 
 /** What an installation needs of the world. */
 export interface Surroundings {
@@ -87,14 +87,18 @@ export async function installKind(
   const { version, url, ...surroundings } = asked
   if (version.kind === 'installed') return await installedKind(surroundings)
   const page = { ...RELEASE_PAGES.kind, ...(url === undefined ? {} : { template: url }) }
-  const release = version.kind === 'release' ? version.version : KIND
+  const named = version.kind === 'release' ? version.version : KIND
+  const release = version.kind === 'latest' ? await latest(page.template, surroundings) : named
+  const platform = platformOf(surroundings.platform)
+  // A mirror may have a kind of its own build, with the checksum of that beside it.
+  const known = url === undefined && release === KIND ? KIND_CHECKSUMS[`${platform.os}-${platform.arch}`] : undefined
   return await obtain(
     {
       name: 'kind',
       option: 'kind-version',
-      version: version.kind === 'latest' ? await latest(page.template, surroundings) : release,
-      sha256: version.kind === 'release' ? version.sha256 : undefined,
-      platform: platformOf(surroundings.platform),
+      version: release,
+      sha256: version.kind === 'release' && version.sha256 !== undefined ? version.sha256 : known,
+      platform,
       ...page,
     },
     surroundings,

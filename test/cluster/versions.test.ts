@@ -1,14 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import {
-  doubt,
-  hasDnsSearch,
-  KIND,
-  kubernetesVersionOf,
-  NODE_IMAGES,
-  nodeImage,
-  SUPPORTED,
-  skew,
-} from '../../src/cluster/versions.ts'
+import { KIND, NODE_IMAGES } from '../../src/cluster/kind-releases.ts'
+import { doubt, hasDnsSearch, kubernetesVersionOf, nodeImage, SUPPORTED, skew } from '../../src/cluster/versions.ts'
 import { Problem } from '../../src/lib/problem.ts'
 
 const numbers = (version: string): number[] => version.replace(/^v/, '').split('.').map(Number)
