@@ -176,6 +176,8 @@ node-containerd2_image() {
   install -Dm755 -t "$WORK/root/usr/bin" "$LAB"/engine-newest/usr/bin/{containerd,containerd-shim-runc-v2,ctr}
   install -Dm644 images/node-containerd2/containerd-config.toml "$WORK/root/etc/containerd/config.toml"
   install -Dm755 -t "$WORK/root/usr/local/bin" images/node-containerd2/pod-search
+  # without the setuid bit: where an engine remaps users, root's files are another user's, and mount would become that one
+  install -m755 -t "$WORK/root/usr/bin" "$LAB"/image-root/usr/bin/{mount,umount}
   docker rm -fv $builder 2>/dev/null || true
   docker create --name $builder "$(image_ref node)"
   tar -C "$WORK/root" -c usr etc | docker cp - $builder:/
