@@ -9,14 +9,20 @@ import { listing, names } from './lab.ts'
 import { createPlace, type Ended, type Place } from './place.ts'
 import { NODE_PORT } from './web.ts'
 
-const { node } = names.images
+const { node, nodeContainerd2 } = names.images
 
-const DUAL = { kind: 'Cluster', apiVersion: 'kind.x-k8s.io/v1alpha4', networking: { ipFamily: 'dual' } }
+const config = (ipFamily: string): string =>
+  JSON.stringify({ kind: 'Cluster', apiVersion: 'kind.x-k8s.io/v1alpha4', networking: { ipFamily } })
 /**
- * Two cells have a network each, as is the default, one of them for both families; two have the one that they name, which
- * neither finds there.
+ * Two cells have a network each, as is the default, one of them for pods of IPv6 alone (which the other node image of the lab
+ * has no network for) and one for both families; two have the one that they name, which neither finds there.
  */
-const CELLS = [{}, { config: JSON.stringify(DUAL) }, { network: 'cells' }, { network: 'cells' }] as const
+const CELLS = [
+  { config: config('ipv6'), 'node-image': nodeContainerd2 },
+  { config: config('dual') },
+  { network: 'cells' },
+  { network: 'cells' },
+] as const
 /** The user's own, which was there before. */
 const EXISTING = 'theirs'
 
@@ -27,7 +33,7 @@ let uses: readonly Use[]
 let inputs: Readonly<Record<string, string>>
 
 beforeAll(async () => {
-  place = await createPlace({ tls: false, images: [node] })
+  place = await createPlace({ tls: false, images: [node, nodeContainerd2] })
   await place.docker('network', 'create', EXISTING)
   before = await listing(place.docker)
   const { kind, kubectl } = place.page.templates
@@ -82,12 +88,15 @@ describe('four cells at once', () => {
       '{{.EnableIPv6}}',
       ...output('network').slice(0, 3),
     )
-    expect(networks.trim().split('\n')).toEqual(['false', 'true', 'false'])
-    const subnets = await prints(
-      jobs[1] as GitHubJob,
-      `kubectl get nodes --output jsonpath='{.items[0].spec.podCIDRs}'`,
-    )
-    expect(JSON.parse(subnets)).toEqual([expect.stringMatching(/^10\.244\./), expect.stringMatching(/^fd00:10:244:/)])
+    expect(networks.trim().split('\n')).toEqual(['true', 'true', 'false'])
+    const subnets = async (cell: number): Promise<unknown> =>
+      JSON.parse(
+        await prints(jobs[cell] as GitHubJob, `kubectl get nodes --output jsonpath='{.items[0].spec.podCIDRs}'`),
+      )
+    const [v4, v6] = [expect.stringMatching(/^10\.244\./), expect.stringMatching(/^fd00:10:244:/)]
+    expect(await subnets(0)).toEqual([v6])
+    expect(await subnets(1)).toEqual([v4, v6])
+    expect(await subnets(2)).toEqual([v4])
   })
 
   it('reach their own cluster each, with the kubeconfig of the job and by the one for containers', async () => {

@@ -170,17 +170,20 @@ node_image() {
 }
 
 # node-containerd2_image: the node image with the newest engine's containerd in it, whose pods get the search domains of the
-# node. What is not replaced is the same layer, so it costs no more than these programs.
+# node and a network of every IP family. What is not replaced is the same layer, so it costs no more than these programs.
 node-containerd2_image() {
   local builder=lab-node-containerd2-build
   install -Dm755 -t "$WORK/root/usr/bin" "$LAB"/engine-newest/usr/bin/{containerd,containerd-shim-runc-v2,ctr}
   install -Dm644 images/node-containerd2/containerd-config.toml "$WORK/root/etc/containerd/config.toml"
   install -Dm755 -t "$WORK/root/usr/local/bin" images/node-containerd2/pod-search
+  install -Dm644 -t "$WORK/root/kind/manifests" images/node-containerd2/default-cni.yaml
+  # in place of the one in the image of the CNI, which is a layer below
+  install -m755 -t "$WORK/root/kind" images/node-containerd2/lab-cni
   # without the setuid bit: where an engine remaps users, root's files are another user's, and mount would become that one
   install -m755 -t "$WORK/root/usr/bin" "$LAB"/image-root/usr/bin/{mount,umount}
   docker rm -fv $builder 2>/dev/null || true
   docker create --name $builder "$(image_ref node)"
-  tar -C "$WORK/root" -c usr etc | docker cp - $builder:/
+  tar -C "$WORK/root" -c usr etc kind | docker cp - $builder:/
   docker commit --change 'ENTRYPOINT ["/usr/local/bin/entrypoint","pod-search","/sbin/init"]' --change "$LABEL" $builder "$REF"
   docker rm -fv $builder
 }
