@@ -1,11 +1,11 @@
 /** The commands of `kind-in-dind`, each with its options; `load` is a sub-action too. Pure. */
-import { type Given, isAbsent, list, readGiven, show, text } from './lib/given.ts'
+import { boolean, duration, type Given, isAbsent, list, readGiven, show, text } from './lib/given.ts'
 import { Problem } from './lib/problem.ts'
-import { clusterName, images, OPTIONS, type Option } from './options.ts'
+import { clusterName, dockerHost, images, OPTIONS, type Option } from './options.ts'
 import type { Output } from './outputs.ts'
 
 export interface Command {
-  readonly name: 'up' | 'down' | 'load' | 'logs'
+  readonly name: 'up' | 'down' | 'load' | 'logs' | 'status'
   /** What stands after the name, for the help. */
   readonly synopsis: string
   readonly sentence: string
@@ -23,6 +23,9 @@ const NAME: Option = {
   sentence: 'The cluster, where the job has several.',
 }
 
+/** How up finds the engine, for commands that may run without a cluster of their own. */
+const ENGINE: readonly Option[] = OPTIONS.filter(({ name }) => name === 'docker-host' || name === 'docker-wait')
+
 export const COMMANDS: readonly Command[] = [
   {
     name: 'up',
@@ -33,9 +36,19 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'down',
-    synopsis: '[--name NAME]',
+    synopsis: '[--name NAME] | --stale',
     sentence: "Remove it: the one named, else this shell's, else the only one.",
-    options: [NAME],
+    options: [
+      NAME,
+      {
+        name: 'stale',
+        schema: 'boolean',
+        default: 'false',
+        sentence:
+          'Remove what other jobs left on the engine instead: what is past its expiry or of a job that is over.',
+      },
+      ...ENGINE,
+    ],
   },
   {
     name: 'load',
@@ -68,6 +81,20 @@ export const COMMANDS: readonly Command[] = [
         name: 'artifact-name',
         sentence: 'A name for them that no other job of the run has, those of a matrix included.',
       },
+    ],
+  },
+  {
+    name: 'status',
+    synopsis: '[--json] [--docker-host ADDRESS]',
+    sentence: 'List the clusters on the engine, and whose they are.',
+    options: [
+      {
+        name: 'json',
+        schema: 'boolean',
+        default: 'false',
+        sentence: 'Print it as JSON, for programs and bug reports.',
+      },
+      ...ENGINE,
     ],
   },
 ]
@@ -119,6 +146,31 @@ function oneText(value: Given): string | undefined {
   if (!Array.isArray(value)) return text(value)
   if (value.length > 1) throw new Problem(`one folder is enough, and there are ${value.map(show).join(', ')}`)
   return value.length === 0 ? undefined : text(value[0] as Given)
+}
+
+/** Which engine a command looks at. */
+export interface EngineOptions {
+  readonly dockerHost: string | undefined
+  /** Milliseconds. */
+  readonly dockerWait: number
+}
+
+/**
+ * Parses what `status` or `down --stale` was given.
+ *
+ * @throws Problem with one line for each option that is wrong
+ */
+export function parseEngineOptions(
+  command: 'status' | 'down',
+  given: Readonly<Record<string, Given>>,
+): EngineOptions & { readonly json: boolean } {
+  const { option, refuse, finish } = readGiven(given, optionsOf(command))
+  if (!isAbsent(given['name'])) refuse('name: --stale goes by what is over, not by a name; give one of the two')
+  return finish({
+    dockerHost: option('docker-host', dockerHost, undefined),
+    dockerWait: option('docker-wait', duration, 60_000),
+    json: option('json', boolean, false),
+  })
 }
 
 const NONE = 'none is named; say which, such as app:ci'

@@ -198,6 +198,12 @@ export const OPTIONS: readonly Option[] = [
     sentence: 'Leave the cluster up after the job, for a look. The log says how to remove it.',
   },
   {
+    name: 'lifetime',
+    schema: 'duration',
+    default: '6h',
+    sentence: 'How long after its start anyone may remove the cluster, kept or not; more than the job takes.',
+  },
+  {
     name: 'download-url',
     schema: 'list',
     default: "the projects' own release pages",
@@ -289,6 +295,8 @@ export interface Options {
   readonly logs: When
   readonly logsDir: string | undefined
   readonly keep: boolean
+  /** Milliseconds. */
+  readonly lifetime: number
   readonly downloadUrls: Readonly<Partial<Record<DownloadName, string>>>
 }
 
@@ -355,6 +363,7 @@ export function parse(given: Readonly<Record<string, Given>>, world: ParseWorld)
     logs: option('logs', when, 'on-failure'),
     logsDir: option('logs-dir', text, undefined),
     keep: option('keep', boolean, false),
+    lifetime: option('lifetime', lifetime, 6 * HOUR),
     downloadUrls: option('download-url', downloadUrls, {}),
   }
   const registryPort = options.registry?.port
@@ -381,6 +390,15 @@ function when(value: Given): When {
     throw new Problem(`${show(value)} is not one of on-failure, always and never`)
   }
   return word
+}
+
+const HOUR = 3_600_000
+
+/** No timer, so it may be longer than a job: a kept cluster is there for people. */
+function lifetime(value: Given): number {
+  const ms = duration(value, 720 * HOUR)
+  if (ms < 60_000) throw new Problem(`${show(value)} is over before the cluster is up; at least 1m`)
+  return ms
 }
 
 function kindVersion(value: Given): KindVersion {
@@ -411,7 +429,8 @@ function kubectlVersion(value: Given): KubectlVersion {
   return { kind: 'release', version: `v${match[1]}` }
 }
 
-function dockerHost(value: Given): string {
+/** The option `docker-host`, of other commands too. */
+export function dockerHost(value: Given): string {
   const address = text(value)
   if (!/^(tcp:\/\/(\[[0-9a-f:.]+\]|[^/@:]+)(:\d{1,5})?\/?|unix:\/\/\/.+)$/i.test(address)) {
     throw new Problem(

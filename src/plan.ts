@@ -32,6 +32,8 @@ export interface Engine {
   readonly storageDriver: string
   /** URLs of the mirrors of Docker Hub that it pulls from. */
   readonly registryMirrors: readonly string[]
+  /** By how many milliseconds its clock was ahead of this machine's when it answered: expiries are told by its clock. */
+  readonly clockAhead: number
 }
 
 export const ENGINE_VARIABLES = [
@@ -61,7 +63,7 @@ export interface Plan {
   readonly job: string
   /** Random: tells this use from any other of the same name. */
   readonly use: string
-  /** When anyone may remove the cluster: seconds since 1970, as it stands in the labels. */
+  /** When anyone may remove the cluster: seconds since 1970 by the engine's clock, as it stands in the labels. */
   readonly expiry: number
   readonly engine: Engine
   /** An empty volume with the labels: made first, removed last. */
@@ -103,13 +105,20 @@ export function clusterOfUse(use: string): string {
   return use.split('.')[0] ?? use
 }
 
-/** The labels of everything that can carry labels. */
+/** The labels of everything that can carry labels. Whoever finds the record can remove the cluster with nothing else. */
 export const LABEL = {
   cluster: 'kind-in-dind.cluster',
   job: 'kind-in-dind.job',
   use: 'kind-in-dind.use',
   owner: 'kind-in-dind.owner',
+  /** Seconds since 1970 by the engine's clock, as `expiry`. */
+  created: 'kind-in-dind.created',
   expiry: 'kind-in-dind.expiry',
+  /** `true` where the cluster stays after its job, until its expiry. */
+  kept: 'kind-in-dind.kept',
+  /** The names of nodes and registry without the cluster's, between blanks: the engine may list one only when it is made. */
+  containers: 'kind-in-dind.containers',
+  /** The network's name. */
   network: 'kind-in-dind.network',
   /** On nothing but a mark: the network that a post may be removing. */
   leaving: 'kind-in-dind.leaving',
@@ -118,8 +127,10 @@ export const LABEL = {
 /** kind labels its nodes with the cluster's name under this key (kind's pkg/cluster/constants). */
 export const KIND_CLUSTER_LABEL = 'io.x-k8s.kind.cluster'
 
-/** How long a cluster may live before anyone may remove it, in milliseconds. */
-const LIFETIME = 6 * 3_600_000
+/** The name of a cluster's record, and of its network unless the user named another. */
+export function recordName(cluster: string): string {
+  return `kind-in-dind-${cluster}`
+}
 
 /** kind's limit is 49 with the longest node suffix in a 63 character host name; 40 leaves room for what is named after it. */
 const NAME_LENGTH = 40
@@ -153,8 +164,11 @@ export function makePlan(
   const cluster = given === undefined ? derivedName(facts.identity.label, facts.unique) : validName(given)
   const use = useName(cluster, given, facts.unique)
   const folder = `${facts.folder}/${use}`
-  const expiry = Math.floor((facts.now + LIFETIME) / 1000)
-  const thing = `kind-in-dind-${cluster}`
+  const now = facts.now + engine.clockAhead
+  const expiry = Math.floor((now + options.lifetime) / 1000)
+  const thing = recordName(cluster)
+  const nodes = nodeNames(cluster, nodeRoles(options))
+  const registry = options.registry === undefined ? undefined : `${cluster}-registry`
   return {
     version: 1,
     cluster,
@@ -172,11 +186,16 @@ export function makePlan(
       [LABEL.job]: facts.identity.job,
       [LABEL.use]: facts.unique,
       [LABEL.owner]: facts.identity.owner,
+      [LABEL.created]: String(Math.floor(now / 1000)),
       [LABEL.expiry]: String(expiry),
+      ...(options.keep ? { [LABEL.kept]: 'true' } : {}),
+      [LABEL.containers]: [...nodes, ...(registry === undefined ? [] : [registry])]
+        .map(name => name.slice(cluster.length + 1))
+        .join(' '),
       [LABEL.network]: options.network ?? thing,
     },
-    nodes: nodeNames(cluster, nodeRoles(options)),
-    registry: options.registry === undefined ? undefined : `${cluster}-registry`,
+    nodes,
+    registry,
     nodeImage: facts.nodeImage,
     pull: options.pull,
     folder,

@@ -6,7 +6,7 @@ import { isOurs } from './cluster/kubeconfig.ts'
 import { removeCluster } from './cluster/remove.ts'
 import { dockerAt } from './engine/docker.ts'
 import { messageOf } from './lib/problem.ts'
-import { endProcess } from './lib/process.ts'
+import { endProcess, endStrays } from './lib/process.ts'
 import type { Plan } from './plan.ts'
 import { lookBack } from './post/look-back.ts'
 import { tellKept } from './report/facts.ts'
@@ -16,7 +16,10 @@ import type { World } from './world.ts'
 /** Takes down what this job's uses made, whatever became of them. A use that cannot be removed does not keep the others. */
 export async function post(world: World): Promise<void> {
   const uses = await world.host.uses()
-  if (uses.length === 0) world.host.info('There is no cluster to remove.')
+  if (uses.length === 0) {
+    world.host.info('There is no cluster to remove.')
+    await endStrays()
+  }
   const results = await Promise.allSettled(uses.map(use => removeUse(world, `${world.host.folder}/${use}`)))
   for (const result of results) if (result.status === 'rejected') throw result.reason
 }
@@ -40,8 +43,10 @@ async function removeUse(world: World, folder: string): Promise<void> {
   await world.host.group(`Remove the cluster ${plan.cluster}`, async () => {
     if (state.pre && (await endProcess(state.pre, PATIENCE)))
       world.host.info('Ended the start of the cluster, which was still under way')
+    await endStrays()
+    const container = state.joined ? plan.ownContainer : undefined
     const [removed] = await Promise.all([
-      removeCluster(dockerAt(plan.engine, world.run), plan, state.joined ?? false),
+      removeCluster(dockerAt(plan.engine, world.run), plan, { container }),
       forgetBuilder(world, plan),
     ])
     world.host.info(removed === undefined ? `Nothing of ${plan.cluster} is on the engine` : `Removed ${removed}`)

@@ -24,6 +24,7 @@ export async function pre(world: World): Promise<void> {
     const cluster = create(use)
     const [connection, ready] = await Promise.all([cluster, cluster.then(to => makeReady(use, to)), use.images])
     await exportAll(use, connection, ready)
+    await use.tidied
     updateState(plan.folder, { stage: 'ready' })
     const { title, lines } = closingBlock(report, plan, performance.now())
     host.conclude(title, lines)

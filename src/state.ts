@@ -1,4 +1,5 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { Problem } from './lib/problem.ts'
 import type { ProcessIdentity } from './lib/process.ts'
 import type { Plan } from './plan.ts'
@@ -45,6 +46,22 @@ export function loadState(folder: string): State | undefined {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }
+}
+
+/** The states of all uses in a job's folder, the latest first; what cannot be read is left out. */
+export function loadStates(folder: string): readonly State[] {
+  const changed = (use: string): number =>
+    statSync(file(join(folder, use)), { throwIfNoEntry: false })?.mtimeMs ?? Number.NEGATIVE_INFINITY
+  return readdirSync(folder)
+    .filter(use => Number.isFinite(changed(use)))
+    .sort((a, b) => changed(b) - changed(a))
+    .flatMap(use => {
+      try {
+        return loadState(join(folder, use)) ?? []
+      } catch {
+        return []
+      }
+    })
 }
 
 /** Removes a use's folder with all that is in it. */

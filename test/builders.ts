@@ -35,6 +35,7 @@ export function anEngine(overrides: Partial<Engine> = {}): Engine {
     cgroupVersion: '2',
     storageDriver: 'overlay2',
     registryMirrors: [],
+    clockAhead: 0,
     ...overrides,
   }
 }

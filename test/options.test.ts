@@ -51,6 +51,7 @@ test('with nothing given everything has its default', () => {
     logs: 'on-failure',
     logsDir: undefined,
     keep: false,
+    lifetime: 21_600_000,
     downloadUrls: {},
   })
 })
@@ -224,6 +225,8 @@ const GOOD: readonly (readonly [option: string, given: Given, parsed: Partial<Op
   ['keep', true, { keep: true }],
   ['keep', 'TRUE', { keep: true }],
   ['keep', 'false', { keep: false }],
+  ['lifetime', '90m', { lifetime: 5_400_000 }],
+  ['lifetime', '72h', { lifetime: 259_200_000 }],
   [
     'config',
     'kind.yaml',
@@ -287,6 +290,9 @@ describe('what is wrong is refused in one sentence that names the option', () =>
     ['keep: "yes" is neither true nor false', { keep: 'yes' }],
     ['keep: 1 is neither true nor false', { keep: 1 }],
     ['summary: "sometimes" is not one of on-failure, always and never', { summary: 'sometimes' }],
+    ['lifetime: "0" is over before the cluster is up; at least 1m', { lifetime: '0' }],
+    ['lifetime: "721h" is longer than a job may take; at most 720h', { lifetime: '721h' }],
+    ['lifetime: 6 is not a duration; write it with its unit, such as 90s or 5m', { lifetime: 6 }],
     ['images: {"a":1} is not text', { images: { a: 1 } }],
     ['images: [["app:ci"]] is not text', { images: [[['app:ci']]] }],
     ['host: "docker:2376" is neither a host name nor an address; a port does not belong here', { host: 'docker:2376' }],

@@ -44,6 +44,8 @@ function stage(name: Host['name'], stories: Partial<Stage['stories']>): Stage {
       post: async () => void log.push('post runs'),
       load: async () => {},
       logs: async () => {},
+      status: async () => {},
+      'down-stale': async () => {},
       ...stories,
     },
     self: { node: '/node', cli: '/cli.js' },

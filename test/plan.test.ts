@@ -96,10 +96,28 @@ test('what can carry labels says whose it is, which use made it and when anyone 
     'kind-in-dind.job': 'run-9/e2e/2',
     'kind-in-dind.use': 'feedbeef00000000',
     'kind-in-dind.owner': 'runner-3/host',
+    'kind-in-dind.created': String(sixHoursLater - 6 * 3600),
     'kind-in-dind.expiry': String(sixHoursLater),
+    'kind-in-dind.containers': 'control-plane',
     'kind-in-dind.network': 'kind-in-dind-e2e',
   })
   expect(plan).toMatchObject({ owner: 'runner-3/host', job: 'run-9/e2e/2', expiry: sixHoursLater })
+})
+
+test('whoever finds the labels can remove the cluster, and knows whether and until when it is to stay', () => {
+  const { labels } = aPlan({
+    options: { name: 'e2e', workers: 2, network: 'ci', keep: true, lifetime: 90_000 },
+    now: 1_000_000,
+    // An hour behind: all who look at one engine go by its clock.
+    engine: { clockAhead: -3_600_000 },
+  })
+  expect(labels).toMatchObject({
+    'kind-in-dind.kept': 'true',
+    'kind-in-dind.containers': 'control-plane worker worker2',
+    'kind-in-dind.network': 'ci',
+    'kind-in-dind.created': String(1000 - 3600),
+    'kind-in-dind.expiry': String(1000 - 3600 + 90),
+  })
 })
 
 test("what is made on the engine carries the program's name and the cluster's", () => {

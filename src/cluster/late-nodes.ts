@@ -26,7 +26,11 @@ export function plannedContainers({
  * @returns how many there were
  * @throws Error where a name is still held at the limit
  */
-export async function removeLateNodes(docker: Docker, plan: Plan, limit: number): Promise<number> {
+export async function removeLateNodes(
+  docker: Docker,
+  plan: Pick<Plan, 'cluster' | 'nodes' | 'registry'>,
+  limit: number,
+): Promise<number> {
   const deadline = performance.now() + limit
   const image = (await docker.run(imageIds, { timeout: limit })).stdout.split('\n')[0]
   // Without any image there is none to create a node from.

@@ -1,25 +1,39 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import {
   clusterContainers,
   clusterNetworks,
   clusterServices,
+  clusterVolumes,
   createMark,
   type Docker,
   disconnectNetwork,
   madeNetworks,
   networkMembers,
   recordLabels,
+  recordOf,
   recordsOn,
   removeContainers,
   removeNetworks,
   removeVolumes,
 } from '../engine/docker.ts'
-import { Problem } from '../lib/problem.ts'
+import { formatDuration } from '../lib/duration.ts'
+import { messageOf, Problem } from '../lib/problem.ts'
 import { CommandFailed } from '../lib/run.ts'
 import { LABEL, type Plan } from '../plan.ts'
 import { plannedContainers, removeLateNodes } from './late-nodes.ts'
+import type { Holding } from './survey.ts'
 
-/** How long one command of the removal may take, in milliseconds: an engine that hangs must not hold up the job's end. */
+/** How long a removal may take, in milliseconds: an engine that hangs must not hold up the job's end. */
 const LIMIT = 60_000
+
+/** How long one try of a removal may take, in milliseconds: `docker rm` that hangs once may work when it is asked again. */
+const TRY_LIMIT = 20_000
+
+/** How long to leave the engine alone before something is tried again, in milliseconds. */
+const PAUSE = 250
+
+/** What of a plan a removal needs. */
+export type Target = Pick<Plan, 'cluster' | 'use' | 'record' | 'network' | 'networkIsTheUsers' | 'nodes' | 'registry'>
 
 /** The labels of the record that a cluster of this name has on the engine; undefined where there is none. */
 export async function findRecord(
@@ -35,82 +49,184 @@ export async function findRecord(
 }
 
 /**
- * Removes a cluster from its engine: nodes and registry with their volumes, networks, and last the record from which all is found,
- * so that a removal that ends half-way is found again. Twice is fine.
+ * Removes a cluster from its engine: nodes and what is beside them with their volumes, networks, and last the record from which
+ * all is found, so that a removal that ends half-way is found again. Twice is fine, also at the same time.
  *
- * @param joined true where the step's container may have joined the cluster's network
+ * @param given.container the step's own container, where it may have joined the cluster's network
+ * @param given.limit milliseconds that it may take
  * @returns what was removed, for the log; undefined where this use has nothing on the engine (any more)
+ * @throws Problem that says what the engine did not remove in time
  */
-export async function removeCluster(docker: Docker, plan: Plan, joined: boolean): Promise<string | undefined> {
-  const record = await findRecord(docker, plan.record)
-  if (record?.[LABEL.use] !== plan.use) return undefined
-  const [nodes, services] = await Promise.all([
-    ids(docker, clusterContainers(plan.cluster)),
-    ids(docker, clusterServices(plan.cluster)),
+export async function removeCluster(
+  docker: Docker,
+  target: Target,
+  { container, limit = LIMIT }: { readonly container?: string | undefined; readonly limit?: number } = {},
+): Promise<string | undefined> {
+  const { cluster } = target
+  const remover = removing(docker, limit)
+  const [record, nodes, services] = await Promise.all([
+    findRecord(docker, target.record),
+    remover.ids(clusterContainers(cluster)),
+    remover.ids(clusterServices(cluster)),
   ])
-  const containers = [...nodes, ...services]
-  // Force kills: a stop would wait for the node's init to the end of its time-out.
-  if (containers.length > 0) await docker.run(removeContainers(containers), { timeout: LIMIT })
-  const late = nodes.length < plannedContainers(plan).length ? await removeLateNodes(docker, plan, LIMIT) : 0
-  const networks = await ownNetworks(docker, plan)
-  // Where an earlier post was ended half-way it has left already, and the engine says so.
-  if (joined) await docker.try(disconnectNetwork(plan.network, plan.ownContainer ?? ''), { timeout: LIMIT })
-  const left = networks.length > 0 ? await removeAll(docker, networks, plan) : 0
-  const marks = plan.networkIsTheUsers ? [markOf(plan)] : []
-  await docker.run(removeVolumes([...marks, plan.record]), { timeout: LIMIT })
-  const count = nodes.length + late
-  const parts = [
-    count === 1 ? '1 node' : `${count} nodes`,
-    ...(services.length > 0 ? ['its registry'] : []),
-    ...(networks.length > left ? ['its network'] : []),
+  if (record?.[LABEL.use] !== target.use) return undefined
+  const listAgain = async (): Promise<string[]> => [
+    ...(await remover.ids(clusterContainers(cluster))),
+    ...(await remover.ids(clusterServices(cluster))),
   ]
-  const staying = left > 0 ? `; the network ${plan.network} stays, others are on it` : ''
-  return `${plan.cluster} (${parts.join(', ').replace(/, ([^,]*)$/, ' and $1')}${staying})`
-}
-
-/** The networks that are this cluster's to remove: its own, or one that the users of several clusters share by its name. */
-async function ownNetworks(docker: Docker, plan: Plan): Promise<string[]> {
-  const own = await ids(docker, clusterNetworks(plan.cluster))
-  if (!plan.networkIsTheUsers) return own
-  return [...new Set([...own, ...(await ids(docker, madeNetworks(plan.network)))])]
+  // Force kills: a stop would wait for the node's init to the end of its time-out.
+  await remover.remove([...nodes, ...services], listAgain, removeContainers)
+  const someMayCome = nodes.length + services.length < plannedContainers(target).length
+  const late = someMayCome ? await removeLateNodes(docker, target, remover.left()) : 0
+  // Where an earlier post was ended half-way it has left already, and the engine says so.
+  if (container !== undefined) {
+    await docker.try(disconnectNetwork(target.network, container), { timeout: remover.left() })
+  }
+  const listVolumes = async (): Promise<string[]> =>
+    (await remover.ids(clusterVolumes(cluster))).filter(name => name !== target.record)
+  const [networks] = await Promise.all([
+    removeOwnNetworks(docker, target, remover),
+    listVolumes().then(volumes => remover.remove(volumes, listVolumes, removeVolumes)),
+  ])
+  const marks = target.networkIsTheUsers ? [markOf(target)] : []
+  const listRecord = async (): Promise<string[]> => {
+    const still = await remover.ids(recordOf(target))
+    return still.length === 0 ? [] : [...marks, ...still]
+  }
+  await remover.remove([...marks, target.record], listRecord, removeVolumes)
+  const parts = [
+    count(nodes.length + late, 'node'),
+    ...(services.length > 0 ? ['its registry'] : []),
+    ...(networks === 'removed' ? ['its network'] : []),
+  ]
+  const staying = networks === 'stays' ? `; the network ${target.network} stays, others are on it` : ''
+  return `${cluster} (${parts.join(', ').replace(/, ([^,]*)$/, ' and $1')}${staying})`
 }
 
 /** The mark by which a use says that it may be removing its network. */
-function markOf(plan: Plan): string {
-  return `${plan.record}-leaving`
+function markOf({ record }: Pick<Plan, 'record'>): string {
+  return `${record}-leaving`
 }
 
 /**
- * True where other clusters are on the plan's network, or will be. Both sides say what they are about to do before they look:
+ * True where other clusters are on the target's network, or will be. Both sides say what they are about to do before they look:
  * here a mark, then the records of others; there a record, then the marks (`makeNetwork`). So at least one sees the other,
  * and no network goes that another job has seen and not used yet.
  */
-async function othersCome(docker: Docker, plan: Plan): Promise<boolean> {
-  await docker.run(createMark(markOf(plan), plan.network), { timeout: LIMIT })
-  const records = await ids(docker, recordsOn(plan.network))
-  return records.some(record => record !== plan.record)
+async function othersCome(docker: Docker, target: Target, remover: Removing): Promise<boolean> {
+  await docker.run(createMark(markOf(target), target.network), { timeout: remover.left() })
+  const records = await remover.ids(recordsOn(target.network))
+  return records.some(record => record !== target.record)
 }
 
 /**
- * Removes networks. One that the user named stays where others are on it, for the last of their clusters to remove; from
- * the cluster's own one, other containers of the job are taken: what they came for is gone.
+ * Removes what carries the labels of a use whose record is gone. A network that others are on stays.
  *
- * @returns how many stay
+ * @returns what was removed; undefined where nothing was
  */
-async function removeAll(docker: Docker, networks: readonly string[], plan: Plan): Promise<number> {
-  if (plan.networkIsTheUsers && (await othersCome(docker, plan))) return networks.length
-  const args = removeNetworks(networks)
-  const removed = await docker.try(args, { timeout: LIMIT })
-  if (removed.code === 0) return 0
-  if (!/has active endpoints|not found/i.test(removed.stderr)) throw new CommandFailed(['docker', ...args], removed)
-  if (plan.networkIsTheUsers) return networks.length
-  const members = await ids(docker, networkMembers(plan.network))
-  for (const member of members) await docker.try(disconnectNetwork(plan.network, member), { timeout: LIMIT })
-  await docker.run(args, { timeout: LIMIT })
-  return 0
+export async function removeThings(docker: Docker, holding: Holding, limit: number): Promise<string | undefined> {
+  const remover = removing(docker, limit)
+  const containers = [...holding.nodes, ...holding.containers].map(({ id }) => id)
+  if (containers.length > 0) await docker.run(removeContainers(containers), { timeout: remover.left() })
+  const networks: string[] = []
+  for (const { id } of holding.networks) {
+    if ((await docker.try(removeNetworks([id]), { timeout: remover.left() })).code === 0) networks.push(id)
+  }
+  const volumes = holding.volumes.map(({ id }) => id)
+  if (volumes.length > 0) await docker.run(removeVolumes(volumes), { timeout: remover.left() })
+  const removed = [
+    count(containers.length, 'container'),
+    count(networks.length, 'network'),
+    count(volumes.length, 'volume'),
+  ].filter(text => !text.startsWith('0 '))
+  return removed.length === 0 ? undefined : `${removed.join(', ')} of ${holding.cluster}`
 }
 
-async function ids(docker: Docker, args: readonly string[]): Promise<string[]> {
-  const { stdout } = await docker.run(args, { timeout: LIMIT })
-  return stdout.split('\n').filter(line => line !== '')
+function count(number: number, word: string): string {
+  return `${number} ${word}${number === 1 ? '' : 's'}`
+}
+
+/** Removals under one deadline. */
+interface Removing {
+  /** Milliseconds to the deadline, at least one. */
+  left(): number
+  /** What a list of the engine's prints. */
+  ids(args: readonly string[]): Promise<string[]>
+  /**
+   * Removes what is there. The engine may refuse once (what it has begun to remove for somebody else, it removes only once) or
+   * hang once: then what a new list still has is tried again.
+   *
+   * @throws Problem at the deadline
+   */
+  remove(
+    there: readonly string[],
+    list: () => Promise<readonly string[]>,
+    argv: (ids: readonly string[]) => string[],
+  ): Promise<void>
+}
+
+function removing(docker: Docker, limit: number): Removing {
+  const deadline = performance.now() + limit
+  const left = (): number => Math.max(1, deadline - performance.now())
+  const ids = async (args: readonly string[]): Promise<string[]> =>
+    (await docker.run(args, { timeout: left() })).stdout.split('\n').filter(line => line !== '')
+  return {
+    left,
+    ids,
+    remove: async (there, list, argv) => {
+      for (let ids = there; ids.length > 0; ids = await list()) {
+        let refusal: string
+        try {
+          const removed = await docker.try(argv(ids), { timeout: Math.min(TRY_LIMIT, left()) })
+          if (removed.code === 0) return
+          refusal = removed.stderr.trim()
+        } catch (error) {
+          refusal = messageOf(error)
+        }
+        if (left() <= PAUSE) {
+          throw new Problem(
+            `the engine did not remove ${ids.join(', ')} within ${formatDuration(limit)}: ${refusal}; the next job on this engine tries again, and so does docker ${argv(ids).join(' ')}`,
+          )
+        }
+        await sleep(PAUSE)
+      }
+    },
+  }
+}
+
+/**
+ * Removes the cluster's networks: its own, or one that the users of several clusters share by its name, which stays where
+ * others are on it, for the last of their clusters to remove. From the cluster's own one, other containers of the job
+ * are taken: what they came for is gone.
+ */
+async function removeOwnNetworks(
+  docker: Docker,
+  target: Target,
+  remover: Removing,
+): Promise<'none' | 'removed' | 'stays'> {
+  const { cluster, network, networkIsTheUsers } = target
+  if (networkIsTheUsers) {
+    const [own, made] = await Promise.all([remover.ids(clusterNetworks(cluster)), remover.ids(madeNetworks(network))])
+    const shared = [...new Set([...own, ...made])]
+    if (shared.length === 0) return 'none'
+    if (await othersCome(docker, target, remover)) return 'stays'
+    const removed = await docker.try(removeNetworks(shared), { timeout: remover.left() })
+    if (removed.code === 0 || /not found/i.test(removed.stderr)) return 'removed'
+    if (/has active endpoints/i.test(removed.stderr)) return 'stays'
+    throw new CommandFailed(['docker', ...removeNetworks(shared)], removed)
+  }
+  const list = (): Promise<string[]> => remover.ids(clusterNetworks(cluster))
+  const own = await list()
+  const emptied = async (): Promise<string[]> => {
+    const still = await list()
+    for (const id of still) {
+      const members = await docker.try(networkMembers(id), { timeout: remover.left() })
+      for (const member of members.stdout.split('\n').filter(line => line !== '')) {
+        await docker.try(disconnectNetwork(id, member), { timeout: remover.left() })
+      }
+    }
+    return still
+  }
+  await remover.remove(own, emptied, removeNetworks)
+  return own.length > 0 ? 'removed' : 'none'
 }

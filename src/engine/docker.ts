@@ -141,26 +141,83 @@ export const defaultMtu: readonly string[] = [
   '--format={{index .Options "com.docker.network.driver.mtu"}}',
 ]
 
+/** Prints the name of a use's record; nothing where it is gone. */
+export const recordOf = ({ record, use }: Pick<Plan, 'record' | 'use'>): string[] => [
+  'volume',
+  'ls',
+  '--quiet',
+  `--filter=name=^${record}$`,
+  `--filter=label=${LABEL.use}=${use}`,
+]
+
 /** Prints the labels of a cluster's record as JSON; fails where there is no such record. */
 export const recordLabels = (record: string): string[] => ['volume', 'inspect', '--format={{json .Labels}}', record]
 
 /** Prints the ids of a cluster's node containers: kind cannot put our labels on them, they carry its own. */
-export const clusterContainers = (cluster: string): string[] => [
-  'ps',
-  '--all',
-  '--quiet',
-  '--no-trunc',
-  `--filter=label=${KIND_CLUSTER_LABEL}=${cluster}`,
-]
+export const clusterContainers = (cluster: string): string[] => containersLabelled(KIND_CLUSTER_LABEL, cluster)
 
 /** Prints the ids of the containers that this program itself ran for a cluster: its registry. */
-export const clusterServices = (cluster: string): string[] => [
+export const clusterServices = (cluster: string): string[] => containersLabelled(LABEL.cluster, cluster)
+
+const containersLabelled = (key: string, value: string): string[] => [
   'ps',
   '--all',
   '--quiet',
   '--no-trunc',
+  `--filter=label=${key}=${value}`,
+]
+
+/** Prints the names of the volumes that carry a cluster's label, its record among them. */
+export const clusterVolumes = (cluster: string): string[] => [
+  'volume',
+  'ls',
+  '--quiet',
   `--filter=label=${LABEL.cluster}=${cluster}`,
 ]
+
+/** A line of JSON of each thing, with some of its fields and all labels of ours. */
+const jsonLine = (fields: Readonly<Record<string, string>>): string => {
+  const labels = Object.fromEntries(Object.values(LABEL).map(key => [key, `(.Label "${key}")`]))
+  const object = (of: Readonly<Record<string, string>>): string =>
+    Object.entries(of)
+      .map(([key, value]) => `"${key}": {{json ${value}}}`)
+      .join(', ')
+  return `--format={ ${object(fields)}, "labels": { ${object(labels)} } }`
+}
+
+/** Prints a line of JSON of every container on the engine; an absent label is an empty one. */
+export const surveyContainers: readonly string[] = [
+  'ps',
+  '--all',
+  '--no-trunc',
+  jsonLine({
+    id: '.ID',
+    name: '.Names',
+    state: '.State',
+    networks: '.Networks',
+    kind: `(.Label "${KIND_CLUSTER_LABEL}")`,
+  }),
+]
+
+/** Prints a line of JSON of every network of ours. */
+export const surveyNetworks: readonly string[] = [
+  'network',
+  'ls',
+  '--no-trunc',
+  `--filter=label=${LABEL.cluster}`,
+  jsonLine({ id: '.ID', name: '.Name' }),
+]
+
+/** Prints a line of JSON of every volume of ours. */
+export const surveyVolumes: readonly string[] = [
+  'volume',
+  'ls',
+  `--filter=label=${LABEL.cluster}`,
+  jsonLine({ id: '.Name', name: '.Name' }),
+]
+
+/** Prints the client's version, also where no engine answers. */
+export const clientVersion: readonly string[] = ['version', '--format={{.Client.Version}}']
 
 /** Prints the ids of the networks that carry a cluster's label. */
 export const clusterNetworks = (cluster: string): string[] => [

@@ -14,6 +14,8 @@ interface Info {
   readonly CgroupVersion?: string
   readonly Driver: string
   readonly RegistryConfig?: { readonly Mirrors?: readonly string[] | null }
+  /** RFC 3339. */
+  readonly SystemTime?: string
 }
 
 /** How long to leave the engine alone between two questions, in milliseconds. */
@@ -127,7 +129,14 @@ async function engineOf(
     cgroupVersion: info.CgroupVersion ?? '1',
     storageDriver: info.Driver,
     registryMirrors: info.RegistryConfig?.Mirrors ?? [],
+    clockAhead: clockAhead(info.SystemTime, Date.now()),
   }
+}
+
+/** By how many milliseconds an engine that said this time is ahead of a clock; 0 where it said none. */
+export function clockAhead(systemTime: string | undefined, now: number): number {
+  const time = Date.parse(systemTime ?? '')
+  return Number.isNaN(time) ? 0 : time - now
 }
 
 /** The engine reports the kernel's names, images carry Go's. */

@@ -57,6 +57,7 @@ export function createBuildkiteHost(
 
   return {
     name: 'buildkite',
+    within: 'buildkite',
     env,
     identity: buildkiteIdentity(env),
     folder,
@@ -79,6 +80,7 @@ export function createBuildkiteHost(
     warning,
     // Opens the group in which it happened: https://buildkite.com/docs/pipelines/managing-log-output
     error: message => print(`^^^ +++\n${colours.bad(`Error: ${message}`)}`),
+    print,
     // Only newer agents know `redactor`; for the others it is a debug line.
     mask: secret => void agent(['redactor', 'add'], secret),
     remember: async use => {
@@ -145,10 +147,14 @@ export function pluginConfiguration(json: string | undefined): Record<string, Gi
   return parsed as Record<string, Given>
 }
 
-/** Agents of one name on one machine share a checkout already, so name and machine tell owners apart. */
+/**
+ * Agents of one machine may share a name (https://github.com/buildkite/agent/pull/2205), and then run several jobs at once; an
+ * agent's id is its own, from its start to its end.
+ */
 export function buildkiteIdentity(env: Environment): Identity {
+  const agent = [env['BUILDKITE_AGENT_NAME'], env['BUILDKITE_AGENT_ID']].filter(Boolean).join('/')
   return {
-    owner: `${env['BUILDKITE_AGENT_NAME'] || env['BUILDKITE_AGENT_ID'] || 'agent'}@${hostname()}`,
+    owner: `${agent || 'agent'}@${hostname()}`,
     job: `${buildkiteJob(env)}/${env['BUILDKITE_RETRY_COUNT'] || '0'}`,
     label: env['BUILDKITE_PIPELINE_SLUG'] || 'buildkite',
   }

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import * as core from '@actions/core'
 import type { Given } from '../lib/given.ts'
 import { messageOf, Problem } from '../lib/problem.ts'
@@ -33,6 +33,7 @@ export function createGitHubHost(env: Record<string, string | undefined>): Host 
 
   return {
     name: 'github',
+    within: 'github',
     env,
     identity: gitHubIdentity(env, uniqueOfJob(join(folder, `${JOB_MARK}${jobKey}`))),
     folder,
@@ -53,6 +54,7 @@ export function createGitHubHost(env: Record<string, string | undefined>): Host 
     },
     warning: message => core.warning(message),
     error: message => core.error(message),
+    print: text => core.info(text),
     mask: secret => core.setSecret(secret),
     remember: async use => {
       uses.push(use)
@@ -119,8 +121,10 @@ export function gitHubIdentity(env: Environment, unique: string): Identity {
   const job = ['GITHUB_RUN_ID', 'GITHUB_RUN_ATTEMPT', 'GITHUB_JOB'].map(name => env[name] ?? '0')
   // A runner runs one job at a time, act several at once: without a runner's name the owner is the job alone.
   const runner = env['ACT'] === 'true' ? undefined : env['RUNNER_NAME']
+  // Runners of several repositories on one machine often have one name, the machine's, but each its own folder.
+  const place = runner && env['RUNNER_TEMP'] ? `:${dirname(env['RUNNER_TEMP'])}` : ''
   return {
-    owner: `${runner || unique}@${hostname()}`,
+    owner: `${runner || unique}@${hostname()}${place}`,
     job: [repository, ...job, unique].join('/'),
     label: repository.split('/').at(-1) ?? repository,
   }

@@ -25,6 +25,8 @@ export type JobStatus = 'success' | 'failure' | 'cancelled'
 
 export interface Host {
   readonly name: 'github' | 'buildkite' | 'terminal'
+  /** The CI system around it: a command line may run in a job, too. */
+  readonly within: Host['name']
   /** The job's environment. Only hosts read process.env. */
   readonly env: Environment
   readonly identity: Identity
@@ -43,6 +45,8 @@ export interface Host {
   debug(message: string): void
   warning(message: string): void
   error(message: string): void
+  /** Prints what a command was asked for, on stdout. */
+  print(text: string): void
   /** Keeps a secret out of everything this job logs from now on. */
   mask(secret: string): void
 

@@ -1,4 +1,6 @@
 import type { Command } from '../commands.ts'
+import { boolean } from '../lib/given.ts'
+import { Problem } from '../lib/problem.ts'
 import type { Runner } from '../lib/run.ts'
 import { createBuildkiteHost } from './buildkite.ts'
 import { type CommandLine, readCommandLine, usage } from './command-line.ts'
@@ -12,11 +14,17 @@ import { createTerminalHost } from './terminal.ts'
 export type Entry = 'pre' | 'post' | 'load' | 'logs' | 'cli'
 
 /** What the program does: each is a story. */
-export type Verb = 'pre' | 'post' | 'load' | 'logs'
+export type Verb = 'pre' | 'post' | 'load' | 'logs' | 'status' | 'down-stale'
 
 export type Opened = { readonly verb: Verb; readonly host: Host } | { readonly verb: 'help'; readonly usage: string }
 
-const VERBS: Readonly<Record<Command['name'], Verb>> = { up: 'pre', down: 'post', load: 'load', logs: 'logs' }
+const VERBS: Readonly<Record<Command['name'], Verb>> = {
+  up: 'pre',
+  down: 'post',
+  load: 'load',
+  logs: 'logs',
+  status: 'status',
+}
 
 /**
  * Finds out which host this is and makes it.
@@ -36,7 +44,7 @@ export function openHost(
   if (entry === 'cli') {
     const command = readCommandLine(argv)
     if (command.verb === 'help') return { verb: 'help', usage: usage(command.given['command'] as Command['name']) }
-    return { verb: VERBS[command.verb], host: terminal(env, command) }
+    return { verb: chooseVerb(command.verb, command.given), host: terminal(env, command) }
   }
   switch (hostName(env)) {
     case 'github':
@@ -57,8 +65,24 @@ function terminal(env: Record<string, string | undefined>, command: CommandLine)
     () => stderr.columns,
   )
   const toStdout = (text: string): void => void process.stdout.write(text)
-  const host = createTerminalHost(env, command, screen.print, toStdout, paint(env, stderr.isTTY === true))
+  const host = createTerminalHost(
+    env,
+    command,
+    screen.print,
+    toStdout,
+    paint(env, stderr.isTTY === true),
+    hostName(env),
+  )
   return stderr.isTTY ? { ...host, move: screen.move } : host
+}
+
+/** @throws Problem for a flag that only means something beside another one */
+function chooseVerb(verb: Command['name'], given: CommandLine['given']): Verb {
+  if (verb !== 'down') return VERBS[verb]
+  if (given['stale'] !== undefined && boolean(given['stale'])) return 'down-stale'
+  const other = ['docker-host', 'docker-wait'].find(name => given[name] !== undefined)
+  if (other !== undefined) throw new Problem(`--${other} goes with --stale; a cluster of yours knows its engine`)
+  return 'post'
 }
 
 /**

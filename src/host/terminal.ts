@@ -17,6 +17,7 @@ import { setToolFolders } from './tool-folders.ts'
  * @param print writes to stderr, a line at a time
  * @param write writes to stdout as it is
  * @param colours of the log
+ * @param within the CI system in whose job it runs
  */
 export function createTerminalHost(
   env: Record<string, string | undefined>,
@@ -24,6 +25,7 @@ export function createTerminalHost(
   print: (line: string) => void,
   write: (text: string) => void,
   colours: Paint,
+  within: Host['name'] = 'terminal',
 ): Host {
   const folder = firstPrivateFolder([
     // A job's: the launcher that pre puts on PATH says it.
@@ -37,6 +39,7 @@ export function createTerminalHost(
 
   return {
     name: 'terminal',
+    within,
     env,
     // One job for all that a user starts: a second `up` must not take the first one's cluster for a leftover.
     identity: { owner, job: `terminal/${owner}`, label: basename(process.cwd()) || 'kind' },
@@ -53,6 +56,7 @@ export function createTerminalHost(
     },
     warning: message => print(colours.warn(`Warning: ${message}`)),
     error: message => print(colours.bad(`Error: ${message}`)),
+    print: text => write(`${text}\n`),
     mask: () => {
       // Nobody but the user reads this log.
     },

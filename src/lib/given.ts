@@ -98,13 +98,15 @@ export function integer(value: Given, least: number, most: number): number {
   return number
 }
 
+const HOUR = 3_600_000
 /** Milliseconds. Timers of Node end at 25 days, jobs before. */
-const LONGEST = 24 * 3_600_000
+const LONGEST = 24 * HOUR
 
-export function duration(value: Given): number {
+/** @param longest milliseconds */
+export function duration(value: Given, longest = LONGEST): number {
   const ms = value === 0 ? 0 : typeof value === 'string' ? parseDuration(value.trim()) : undefined
   if (ms === undefined) throw new Problem(`${show(value)} is not a duration; write it with its unit, such as 90s or 5m`)
-  if (ms > LONGEST) throw new Problem(`${show(value)} is longer than a job may take; at most 24h`)
+  if (ms > longest) throw new Problem(`${show(value)} is longer than a job may take; at most ${longest / HOUR}h`)
   return ms
 }
 

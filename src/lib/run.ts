@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import type { Readable, Writable } from 'node:stream'
 import { formatDuration } from './duration.ts'
+import { startedByThis } from './process.ts'
 
 /** A program and its arguments. Never a shell line: nothing that a user wrote is ever parsed by a shell. */
 export type Argv = readonly [program: string, ...rest: string[]]
@@ -103,7 +104,7 @@ export function createRunner(base: {
     const started = performance.now()
     const child = spawn(program, rest, {
       cwd: options.cwd,
-      env: definedOnly({ ...base.env, ...options.env }),
+      env: definedOnly({ ...base.env, ...startedByThis(), ...options.env }),
       detached: true,
       stdio: ['pipe', 'pipe', 'pipe'],
     })

@@ -29,6 +29,7 @@ import { type BuilderPlan, type Engine, makePlan, nodeRoles } from '../plan.ts'
 import { basicAuth } from '../registry-mirrors.ts'
 import { notePlan } from '../report/facts.ts'
 import type { World } from '../world.ts'
+import { mayClash, tidyEngine } from './tidy.ts'
 import { logOf, toolsOf, type Use } from './use.ts'
 
 /** What was asked for. @throws Problem with every option that is wrong */
@@ -63,11 +64,13 @@ export interface Found {
   readonly builder: Omit<BuilderPlan, 'name'> | undefined
   /** Settles when it is known what the engine has of the images to load, and lacks. */
   readonly resolving: ReturnType<typeof resolveAll>
+  /** See `Use`. */
+  readonly tidied: Promise<void>
 }
 
 /**
  * The engine is waited for while kind is downloaded, and buildx says what it thinks of the builder's options. As soon as the
- * engine answers, it begins to pull what it lacks.
+ * engine answers, it begins to pull what it lacks; what other jobs left on it is removed meanwhile, and beside what follows.
  */
 export function findMeans(world: World, options: Options): Promise<Found> {
   const { host, timeline } = world
@@ -84,7 +87,7 @@ export function findMeans(world: World, options: Options): Promise<Found> {
   })
 }
 
-async function findPlace(world: World, options: Options): Promise<Pick<Found, 'engine' | 'docker' | 'resolving'>> {
+async function findPlace(world: World, options: Options): Promise<Omit<Found, 'kind' | 'builder'>> {
   const { host, timeline } = world
   const engine = await timeline.span('Find the engine', () => findEngine(options, { ...logOf(world), env: host.env }))
   host.info(`Docker ${engine.version} at ${engine.address}, found by ${engine.source}`)
@@ -93,7 +96,7 @@ async function findPlace(world: World, options: Options): Promise<Pick<Found, 'e
   const resolving = resolveAll(docker, { ...options, images: references }, resolvingAt(engine, world))
   // Awaited with the other judgements; a failure before that must not count as unhandled.
   resolving.catch(() => {})
-  return { engine, docker, resolving }
+  return { engine, docker, resolving, tidied: tidyEngine(world, engine) }
 }
 
 /** Resolves the images that were asked for, and the builder's, which is loaded like any other. */
@@ -179,9 +182,25 @@ export async function decide(world: World, options: Options, found: Found): Prom
     builder,
   })
   notePlan(report, plan, kind.version)
+  if (mayClash(options)) await found.tidied
   const [{ images }] = await Promise.all([found.resolving, checkName(docker, plan)])
   // A pull that has failed by now fails before anything is made.
   await Promise.race([images, undefined])
   const buildx = builder && buildxAt(builder.program, engine, world.run)
-  return { world, options, docker, kind, preflight, plan, reach, mirrors, buildx, images, archives, nodeArchive }
+  const { tidied } = found
+  return {
+    world,
+    options,
+    docker,
+    kind,
+    preflight,
+    plan,
+    reach,
+    mirrors,
+    buildx,
+    images,
+    archives,
+    nodeArchive,
+    tidied,
+  }
 }

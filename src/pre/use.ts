@@ -29,6 +29,8 @@ export interface Use {
   readonly images: Promise<readonly string[]>
   /** Those that come as archives. */
   readonly archives: readonly Archive[]
+  /** Resolves when what other jobs left on the engine is removed, or was given up on. Never rejects. */
+  readonly tidied: Promise<void>
 }
 
 /** How the step may get to what the engine publishes. */

@@ -94,7 +94,6 @@ describe('a post that leaves a network beside a pre that comes', () => {
     await removeCluster(
       client(() => commands++),
       leaving,
-      false,
     )
     return commands
   }
@@ -125,14 +124,14 @@ describe('a post that leaves a network beside a pre that comes', () => {
       if (index === record) await makeRecord(client(), coming)
       if (index === look) await goOn()
     }
-    await removeCluster(client(act), leaving, false)
+    await removeCluster(client(act), leaving)
     await act(commands)
     await pre
     const moment = `record before command ${record}, look before ${look}`
     expect([...networks.keys()], moment).toEqual(['ci'])
     expect([...volumes.keys()], moment).toEqual([coming.record])
 
-    await removeCluster(client(), coming, false)
+    await removeCluster(client(), coming)
     expect([networks.size, volumes.size], moment).toEqual([0, 0])
   }
 
@@ -140,10 +139,8 @@ describe('a post that leaves a network beside a pre that comes', () => {
     const { client } = engine()
     await make(client(), leaving)
     await make(client(), coming)
-    expect(await removeCluster(client(), leaving, false)).toBe(
-      'leaving (0 nodes; the network ci stays, others are on it)',
-    )
-    expect(await removeCluster(client(), coming, false)).toBe('coming (0 nodes and its network)')
+    expect(await removeCluster(client(), leaving)).toBe('leaving (0 nodes; the network ci stays, others are on it)')
+    expect(await removeCluster(client(), coming)).toBe('coming (0 nodes and its network)')
   })
 
   test('that was ended half-way does not hold up those that come after it for ever', async () => {

@@ -159,6 +159,8 @@ export function createBuildkiteAgent(given: {
         env: {
           ...env,
           BUILDKITE_BUILD_CHECKOUT_PATH: inFolder(job.hook ? 'with-hook' : 'without-hook'),
+          // Each job is another agent's, unless it says otherwise: one agent runs one job at a time.
+          BUILDKITE_AGENT_ID: `agent-of-${id}`,
           BUILDKITE_JOB_ID: id,
           BUILDKITE_PIPELINE_SLUG: job.pipeline,
           BUILDKITE_PLUGINS: JSON.stringify(job.plugins),

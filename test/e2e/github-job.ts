@@ -82,7 +82,7 @@ export async function startGitHubJob(
       GITHUB_JOB: id,
       GITHUB_WORKSPACE: WORKSPACE,
     },
-    ...{ GITHUB_RUN_ID: '9001', GITHUB_RUN_ATTEMPT: '1', RUNNER_NAME: 'runner-1', RUNNER_OS: 'Linux' },
+    ...{ GITHUB_RUN_ID: '9001', GITHUB_RUN_ATTEMPT: '1', RUNNER_NAME: `runner-of-${id}`, RUNNER_OS: 'Linux' },
     ...{ RUNNER_TEMP: temp, RUNNER_TOOL_CACHE: TOOL_CACHE },
   }
   let steps = 0

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Endpoint } from '../../src/engine/ask.ts'
 import { findEngine } from '../../src/engine/engine.ts'
-import { waitForEngine } from '../../src/engine/wait.ts'
+import { clockAhead, waitForEngine } from '../../src/engine/wait.ts'
 import type { Engine } from '../../src/plan.ts'
 import { ADDRESS, type FakeEngine, makeCertificates, startEngine } from './fake-engine.ts'
 
@@ -200,4 +200,14 @@ describe('other ways of not answering', () => {
     await expect(find(host(2375))).rejects.toThrow(/is no engine, it does not speak HTTP/)
     await new Promise(resolve => server.close(resolve))
   })
+})
+
+test.each([
+  ['2026-01-01T13:00:00.123456789Z', 3_600_123],
+  ['2026-01-01T13:00:00+01:00', 0],
+  ['2026-01-01T11:59:59Z', -1000],
+  ['', 0],
+  [undefined, 0],
+])('an engine that says it is %s is ahead by %i ms', (said, ahead) => {
+  expect(clockAhead(said, Date.UTC(2026, 0, 1, 12))).toBe(ahead)
 })

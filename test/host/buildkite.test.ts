@@ -83,6 +83,10 @@ test('agent and machine own what is made; a retry is another job', () => {
     label: 'app',
   })
   expect(buildkiteIdentity({ BUILDKITE_AGENT_ID: 'id-7' }).owner).toBe(`id-7@${hostname()}`)
+  const [one, other] = ['id-1', 'id-2'].map(
+    id => buildkiteIdentity({ BUILDKITE_AGENT_NAME: 'of both', BUILDKITE_AGENT_ID: id }).owner,
+  )
+  expect(one).not.toBe(other)
 })
 
 test('the folder is the job’s own and private', () => {

@@ -40,9 +40,9 @@ test.each([
   ['up --workers', 'workers: a value is missing'],
   ['up --workers --keep', 'workers: "--keep" is not a whole number'],
   ['up app:ci', '"app:ci" belongs to no flag'],
-  ['start', 'kind-in-dind: there is no command "start"; there are up, down, load'],
-  ['--workers 1', 'a command is missing; there are up, down, load'],
-  ['down --workers 1', '--workers means nothing to down; it takes --name only'],
+  ['start', 'kind-in-dind: there is no command "start"; there are up, down, load, logs and status'],
+  ['--workers 1', 'a command is missing; there are up, down, load, logs and status'],
+  ['down --workers 1', '--workers means nothing to down; it takes --name, --stale, --docker-host, --docker-wait only'],
 ])('%s is refused', (line, message) => {
   expect(refused(line)).toThrow(message)
 })

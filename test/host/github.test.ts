@@ -68,6 +68,10 @@ test('runner and machine own what is made; the job is this attempt and no other 
     job: 'owner/app/7/2/e2e/cafe0123',
     label: 'app',
   })
+  const [one, other] = ['/opt/a/_work/_temp', '/opt/b/_work/_temp'].map(
+    temp => gitHubIdentity({ ...env, RUNNER_TEMP: temp }, 'cafe0123').owner,
+  )
+  expect([one, other]).toEqual([`r@${hostname()}:/opt/a/_work`, `r@${hostname()}:/opt/b/_work`])
 })
 
 test.each([{}, { ACT: 'true', RUNNER_NAME: 'of the runner that runs act' }])(

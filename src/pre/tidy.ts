@@ -1,0 +1,31 @@
+/** Removes what jobs that were killed left on the engine, beside all else that pre does. */
+import { reap } from '../cluster/reap.ts'
+import { dockerAt } from '../engine/docker.ts'
+import { messageOf } from '../lib/problem.ts'
+import type { Options } from '../options.ts'
+import type { Engine } from '../plan.ts'
+import type { World } from '../world.ts'
+
+/** How long it may take, in milliseconds: less than a cluster takes to start. */
+const LIMIT = 30_000
+
+/** Never rejects: what cannot be removed is a warning, and the next job's to try. */
+export async function tidyEngine({ host, run, now, signal }: World, engine: Engine): Promise<void> {
+  try {
+    const clock = (): number => now() + engine.clockAhead
+    const { removed, failed } = await reap(dockerAt(engine, run), host.identity, clock, LIMIT)
+    if (removed.length > 0) host.info(`Removed what other jobs left on the engine: ${removed.join('; ')}`)
+    if (failed.length > 0 && !signal.aborted) {
+      host.warning(`What other jobs left on the engine is still there: ${failed.join('; ')}`)
+    }
+  } catch (error) {
+    if (!signal.aborted)
+      host.warning(`What other jobs may have left on the engine was not removed: ${messageOf(error)}`)
+  }
+}
+
+/** Whether what another job left can be in the way of this one: everything else has names and ports of its own. */
+export function mayClash(options: Pick<Options, 'name' | 'config' | 'network' | 'ports'>): boolean {
+  const { name, config, network, ports } = options
+  return [name, config, network].some(given => given !== undefined) || ports.some(({ outer }) => outer !== undefined)
+}
