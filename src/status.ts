@@ -115,7 +115,7 @@ async function versionOf(
 ): Promise<string | null> {
   try {
     const { stdout } = await run.try(argv, { timeout: VERSION_LIMIT, env: engineEnv(engine) })
-    return /\d+\.\d+\.\d+[\w.+-]*/.exec(stdout)?.[0] ?? null
+    return /v?\d+\.\d+\.\d+[\w.+-]*/.exec(stdout)?.[0] ?? null
   } catch (error) {
     host.debug(messageOf(error))
     return null
