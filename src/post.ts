@@ -5,6 +5,7 @@ import { removeBuilder } from './builder/remove.ts'
 import { isOurs } from './cluster/kubeconfig.ts'
 import { removeCluster } from './cluster/remove.ts'
 import { dockerAt } from './engine/docker.ts'
+import { formatDuration } from './lib/duration.ts'
 import { messageOf } from './lib/problem.ts'
 import { endProcess, endStrays } from './lib/process.ts'
 import type { Plan } from './plan.ts'
@@ -20,8 +21,34 @@ export async function post(world: World): Promise<void> {
     world.host.info('There is no cluster to remove.')
     await endStrays()
   }
-  const results = await Promise.allSettled(uses.map(use => removeUse(world, `${world.host.folder}/${use}`)))
+  const folders = uses.map(use => `${world.host.folder}/${use}`)
+  const removal = Promise.allSettled(folders.map(folder => removeUse(world, folder)))
+  const results = await inTime(removal, limitOf(world, folders))
+  if (results === undefined) return tellDetached(world)
   for (const result of results) if (result.status === 'rejected') throw result.reason
+}
+
+/** How long the removal may take, in milliseconds: less where the job was cancelled and the host will not wait. */
+function limitOf({ host }: World, folders: readonly string[]): number | undefined {
+  const cancelled = host.jobStatus() === 'cancelled' || folders.some(folder => loadState(folder)?.stage === 'cancelled')
+  return cancelled ? host.cancelLimit : undefined
+}
+
+/** @returns undefined where it takes longer than the limit */
+async function inTime<T>(work: Promise<T>, limit: number | undefined): Promise<T | undefined> {
+  if (limit === undefined) return work
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<undefined>(resolve => {
+    timer = setTimeout(() => resolve(undefined), limit)
+  })
+  return Promise.race([work, late]).finally(() => clearTimeout(timer))
+}
+
+/** The engine goes on with what it was asked for; `docker rm` of all containers is the first of it. */
+function tellDetached({ host }: World): void {
+  host.warning(
+    `The engine has not removed all within ${formatDuration(host.cancelLimit ?? 0)}, and a cancelled job has no more time: it goes on, and what it leaves is removed by the next job of this agent, or by any when its lifetime is over`,
+  )
 }
 
 /** How long a pre that still runs may take to end by itself, in milliseconds; it is gone within a second of a signal. */

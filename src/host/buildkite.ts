@@ -22,6 +22,12 @@ const AGENT_TIMEOUT = 5000
 const UPLOAD_TIMEOUT = 60_000
 
 /**
+ * How long post may take after a cancel, in milliseconds. The agent kills a cancelled job after its cancel-grace-period, 10 s by
+ * default; pre's end, the hooks and the start of Node come before post.
+ */
+const CANCEL_LIMIT = 6000
+
+/**
  * Buildkite's agent, which runs this through hooks/pre-command and hooks/pre-exit.
  *
  * @param env process.env itself: @actions/tool-cache reads what is set in it
@@ -58,6 +64,7 @@ export function createBuildkiteHost(
   return {
     name: 'buildkite',
     within: 'buildkite',
+    cancelLimit: CANCEL_LIMIT,
     env,
     identity: buildkiteIdentity(env),
     folder,

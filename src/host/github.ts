@@ -34,6 +34,8 @@ export function createGitHubHost(env: Record<string, string | undefined>): Host 
   return {
     name: 'github',
     within: 'github',
+    // What a cancelled job still runs has five minutes.
+    cancelLimit: undefined,
     env,
     identity: gitHubIdentity(env, uniqueOfJob(join(folder, `${JOB_MARK}${jobKey}`))),
     folder,

@@ -25,6 +25,8 @@ export type JobStatus = 'success' | 'failure' | 'cancelled'
 
 export interface Host {
   readonly name: 'github' | 'buildkite' | 'terminal'
+  /** How long post may take where the job was cancelled, in milliseconds: later it is killed. Undefined where nobody does. */
+  readonly cancelLimit: number | undefined
   /** The CI system around it: a command line may run in a job, too. */
   readonly within: Host['name']
   /** The job's environment. Only hosts read process.env. */

@@ -40,6 +40,7 @@ export function createTerminalHost(
   return {
     name: 'terminal',
     within,
+    cancelLimit: undefined,
     env,
     // One job for all that a user starts: a second `up` must not take the first one's cluster for a leftover.
     identity: { owner, job: `terminal/${owner}`, label: basename(process.cwd()) || 'kind' },
