@@ -24,7 +24,7 @@ export async function load(world: World): Promise<void> {
     const wanted = { images: references, pull: plan.pull }
     const [archives, { images }] = await Promise.all([
       readArchives(paths, 'images', plan.engine.architecture),
-      resolveImages(docker, wanted, resolvingAt(plan.engine, world)),
+      resolveImages(docker, wanted, resolvingAt(plan, world)),
     ])
     await loadImages(docker, { references: await images, archives }, nodes, host)
   })

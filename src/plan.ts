@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto'
 import type { Identity } from './host/host.ts'
 import type { Options, When } from './options.ts'
+import type { Mirror } from './registry-mirrors.ts'
 
 /** The engine as found: how to talk to it and what it said of itself. */
 export interface Engine {
@@ -79,6 +80,8 @@ export interface Plan {
   /** The registry's container, which is also its name on the network; undefined where none was asked for. */
   readonly registry: string | undefined
   readonly nodeImage: string
+  /** The mirrors that were asked for, with their passwords: like all of the plan they are for this user alone. */
+  readonly mirrors: readonly Mirror[]
   /** Whether the engine may pull what it lacks of the images to load, now and later in the job. */
   readonly pull: Options['pull']
   /** This use's folder, mode 0700; it has the use's name. All paths below are in it unless the user said otherwise. */
@@ -197,6 +200,7 @@ export function makePlan(
     nodes,
     registry,
     nodeImage: facts.nodeImage,
+    mirrors: options.registryMirrors,
     pull: options.pull,
     folder,
     kubeconfig: options.kubeconfig ?? `${folder}/kubeconfig`,

@@ -146,6 +146,12 @@ export function nodeImages(options: Pick<Options, 'config'>, image: string): str
   return [...new Set([image, ...(options.config?.nodes ?? []).flatMap(node => node.image ?? [])])]
 }
 
+/** The config with its nodes' images by other names. */
+export function withImages(config: KindConfig, names: ReadonlyMap<string, string>): KindConfig {
+  const renamed = (config.nodes ?? []).map(node => ({ ...node, image: names.get(node.image ?? '') ?? node.image }))
+  return { ...config, nodes: renamed.map(({ image, ...node }) => (image === undefined ? node : { ...node, image })) }
+}
+
 /** The ports that options and config ask the engine for; where both name one, it is the config's. kind listens on every address by itself. */
 export function fixedPorts({ config, ports }: Pick<Options, 'config' | 'ports'>): PortMapping[] {
   const mappings = (config?.nodes ?? []).flatMap(node => node.extraPortMappings ?? [])

@@ -273,6 +273,11 @@ export const imageArchitecture = (reference: string): string[] => [
   reference,
 ]
 
+/** Gives an image one more name. */
+export const tagImage = (name: string, other: string): string[] => ['tag', '--', name, other]
+/** Takes a name from an image that has another. */
+export const untagImage = (name: string): string[] => ['rmi', '--', name]
+
 export const pull = (reference: string): string[] => ['pull', '--quiet', '--', reference]
 export const saveImages = (references: readonly string[]): string[] => ['save', '--', ...references]
 

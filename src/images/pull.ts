@@ -5,6 +5,7 @@ import { formatDuration } from '../lib/duration.ts'
 import { Problem } from '../lib/problem.ts'
 import { lastLines } from '../lib/run.ts'
 import type { Engine } from '../plan.ts'
+import { type MirrorWorld, pullFromMirror } from './pull-mirror.ts'
 import { parseReference } from './reference.ts'
 
 /** How long a pull may take, in milliseconds: a node image has 1 GB. */
@@ -17,13 +18,12 @@ const PAUSES = [2000, 8000]
 export class NoImage extends Problem {}
 
 /** What a pull is told of the world. */
-export interface PullWorld {
+export interface PullWorld extends MirrorWorld {
   readonly engine: Pick<Engine, 'address'>
   /** Where docker's config is, and the credential helpers that it names. */
   readonly around: Pick<Surroundings, 'env' | 'readFile' | 'exists'>
   /** The other engines in reach that have an image. */
   readonly elsewhere: (reference: string) => Promise<readonly string[]>
-  readonly info: (message: string) => void
   /** Waits milliseconds. */
   readonly sleep: (ms: number) => Promise<unknown>
 }
@@ -32,12 +32,14 @@ export interface PullWorld {
  * Lets the engine pull an image, with the job's credentials as the docker CLI finds them. The one way by which this program pulls.
  *
  * @param option what the image is for, named in front of a failure: `images`
+ * @returns the name by which the engine has it: another one where a mirror gave what a digest names, see `pullFromMirror`
  * @throws NoImage that says why, and what to do: at once where another try cannot help, else after the third
  */
-export async function pullImage(docker: Docker, reference: string, option: string, world: PullWorld): Promise<void> {
+export async function pullImage(docker: Docker, reference: string, option: string, world: PullWorld): Promise<string> {
   const started = performance.now()
   world.info(`Pulling ${reference}`)
-  for (let tries = 1; ; tries++) {
+  const got = await pullFromMirror(docker, parseReference(reference), world, LIMIT)
+  for (let tries = 1; got === undefined; tries++) {
     const { code, stderr } = await docker.try(pull(reference), { timeout: LIMIT })
     if (code === 0) break
     const why = reason(stderr, reference)
@@ -49,6 +51,7 @@ export async function pullImage(docker: Docker, reference: string, option: strin
     await world.sleep(pause)
   }
   world.info(`Pulled ${reference} in ${formatDuration(performance.now() - started)}`)
+  return got ?? reference
 }
 
 /** Why a pull failed. */

@@ -7,6 +7,7 @@ import { lastLines, type Result } from '../lib/run.ts'
 import type { Timeline } from '../lib/timeline.ts'
 import type { Options } from '../options.ts'
 import type { Engine } from '../plan.ts'
+import type { Mirror } from '../registry-mirrors.ts'
 import type { World } from '../world.ts'
 import { hasElsewhere, NoImage, type PullWorld, pullImage, withoutSecrets } from './pull.ts'
 import { distinct, parseReference, type Reference } from './reference.ts'
@@ -20,11 +21,14 @@ export interface ResolveWorld extends PullWorld {
 }
 
 /** The same, at an engine of the real world. */
-export function resolvingAt(engine: Engine, { host, signal, timeline }: World): ResolveWorld {
+export function resolvingAt(
+  { engine, mirrors }: { readonly engine: Engine; readonly mirrors: readonly Mirror[] },
+  { host, signal, timeline }: World,
+): ResolveWorld {
   const around = surroundings(host.env)
   return {
-    engine,
-    around,
+    ...{ engine, around, mirrors },
+    folder: host.env['RUNNER_TEMP'] ?? host.folder,
     elsewhere: reference => enginesWith(reference, engine, around),
     info: host.info,
     warning: host.warning,
@@ -61,9 +65,12 @@ export async function resolveImages(
 
 /** Pulls images at once. They are looked at when all are there, in one question. */
 async function pullAll(docker: Docker, references: readonly Reference[], world: ResolveWorld): Promise<void> {
-  await Promise.all(
-    references.map(({ given }) => world.span(`Pull ${given}`, () => pullImage(docker, given, 'images', world))),
-  )
+  const pullOne = ({ given, digest }: Reference): Promise<string> => {
+    // Nodes must know it by the name that was asked for, and what a digest names a mirror gives by its own name alone.
+    const mirrors = digest === undefined ? world.mirrors : []
+    return world.span(`Pull ${given}`, () => pullImage(docker, given, 'images', { ...world, mirrors }))
+  }
+  await Promise.all(references.map(pullOne))
   const found = await findImages(docker, references)
   const problems = references.flatMap(reference => {
     const pulled = found.get(reference.name)
@@ -138,13 +145,20 @@ function warnOfLatest(references: readonly Reference[], { warning }: ResolveWorl
   )
 }
 
-/** Sees that the engine has every node image: see `ensureImage`. */
+/**
+ * Sees that the engine has every node image: see `ensureImage`.
+ *
+ * @returns the names by which the engine has them, by reference
+ */
 export async function ensureNodeImages(
   docker: Docker,
   references: readonly string[],
   world: ResolveWorld,
-): Promise<void> {
-  await Promise.all(references.map(reference => ensureImage(docker, reference, 'node-image', world)))
+): Promise<ReadonlyMap<string, string>> {
+  const names = references.map(async reference => {
+    return [reference, await ensureImage(docker, reference, 'node-image', world)] as const
+  })
+  return new Map(await Promise.all(names))
 }
 
 /**
@@ -152,19 +166,21 @@ export async function ensureNodeImages(
  * that its time is seen, its failures are told apart, and other work goes on beside it.
  *
  * @param option what the image is for, named in front of a failure
+ * @returns the name by which the engine has it, see `pullImage`
  */
 export async function ensureImage(
   docker: Docker,
   reference: string,
   option: 'node-image' | 'registry' | 'builder',
   world: ResolveWorld,
-): Promise<void> {
+): Promise<string> {
   const { architecture } = world.engine
-  const look = (): Promise<Result> => docker.try(imageArchitecture(reference))
-  let found = await look()
+  const look = (name: string): Promise<Result> => docker.try(imageArchitecture(name))
+  let name = reference
+  let found = await look(name)
   if (found.code !== 0) {
-    await pullImage(docker, reference, option, world)
-    found = await look()
+    name = await pullImage(docker, reference, option, world)
+    found = await look(name)
   }
   const own = found.stdout.trim()
   if (own !== architecture) {
@@ -172,4 +188,5 @@ export async function ensureImage(
       `${option}: ${reference} is for ${own}, and the engine runs ${architecture}; name one for ${architecture}`,
     )
   }
+  return name
 }

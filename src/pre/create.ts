@@ -1,6 +1,6 @@
 /** Makes record, network, registry and nodes, and finds the address at which the API server answers. */
 import { containerLimits } from '../cluster/capacity.ts'
-import { fixedPorts, mountedPaths, nodeImages } from '../cluster/config.ts'
+import { fixedPorts, mountedPaths, nodeImages, withImages } from '../cluster/config.ts'
 import { type Connection, connect } from '../cluster/connect.ts'
 import { limitNodes, makeNetwork, makeNodes, makeRecord } from '../cluster/create.ts'
 import { judgeSeen, probe } from '../engine/preflight.ts'
@@ -29,7 +29,7 @@ export function create({ world, options, plan, reach, kind, docker, preflight, n
     registryPort: options.registry?.port,
   }
   return host.group(`Create the cluster ${plan.cluster}`, async () => {
-    const pulls = resolvingAt(plan.engine, world)
+    const pulls = resolvingAt(plan, world)
     // An empty volume with labels, from which all that belongs to the cluster is found.
     await timeline.span('Make its record', () => makeRecord(docker, plan))
     if (nodeArchive !== undefined) await loadNodeImage(docker, nodeArchive, host.info)
@@ -37,7 +37,10 @@ export function create({ world, options, plan, reach, kind, docker, preflight, n
       timeline.span('Make its network', () => makeNetwork(docker, plan, options.config?.networking?.['ipFamily'])),
       timeline
         .span('Get the node image', () => ensureNodeImages(docker, nodeImages(options, plan.nodeImage), pulls))
-        .then(() => timeline.span('Probe the engine', () => probe(docker, wish))),
+        .then(async names => {
+          const image = names.get(wish.image) ?? wish.image
+          return { names, ...(await timeline.span('Probe the engine', () => probe(docker, { ...wish, image }))) }
+        }),
       options.registry === undefined
         ? undefined
         : timeline.span("Get the registry's image", () => ensureImage(docker, REGISTRY_IMAGE, 'registry', pulls)),
@@ -57,7 +60,7 @@ export function create({ world, options, plan, reach, kind, docker, preflight, n
                 taken: wish.ports.flatMap(({ outer }) => outer ?? []),
               }),
             ),
-        makeNodes(runner, kind.path, plan, reach.configFor(place.listenAddress), logOf(world)),
+        makeNodes(runner, kind.path, plan, withImages(reach.configFor(place.listenAddress), place.names), logOf(world)),
       ])
       await limitNodes(docker, plan, containerLimits(options, plan.engine))
       const onJoin = (): void => saveState({ plan, stage: 'making', joined: true, pre: thisProcess() })

@@ -93,7 +93,11 @@ async function findPlace(world: World, options: Options): Promise<Omit<Found, 'k
   host.info(`Docker ${engine.version} at ${engine.address}, found by ${engine.source}`)
   const docker = dockerAt(engine, world.run)
   const { references } = splitImages(options.images)
-  const resolving = resolveAll(docker, { ...options, images: references }, resolvingAt(engine, world))
+  const resolving = resolveAll(
+    docker,
+    { ...options, images: references },
+    resolvingAt({ engine, mirrors: options.registryMirrors }, world),
+  )
   // Awaited with the other judgements; a failure before that must not count as unhandled.
   resolving.catch(() => {})
   return { engine, docker, resolving, tidied: tidyEngine(world, engine) }
@@ -111,7 +115,7 @@ async function resolveAll(
   // Awaited with the others; a failure before that must not count as unhandled.
   pulled.catch(() => {})
   const others = await resolveImages(docker, options, world)
-  const images = Promise.all([others.images, pulled]).then(([references]) => [...new Set([...references, buildkit])])
+  const images = Promise.all([others.images, pulled]).then(([references, name]) => [...new Set([...references, name])])
   images.catch(() => {})
   return { images }
 }

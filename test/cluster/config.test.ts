@@ -7,6 +7,7 @@ import {
   mountedPaths,
   needsCertsFolder,
   nodeImages,
+  withImages,
 } from '../../src/cluster/config.ts'
 import type { KindConfig } from '../../src/kind-config.ts'
 import type { Options } from '../../src/options.ts'
@@ -175,6 +176,14 @@ test('the ports that the config fixes are known before creation', () => {
     { node: 80, outer: 8080, address: '0.0.0.0', protocol: 'TCP' },
     { node: 53, outer: 5353, address: '127.0.0.1', protocol: 'UDP' },
   ])
+})
+
+test('nodes get their images by the names that the engine has them by', () => {
+  const config = { ...cluster, nodes: [{ image: 'a:1' }, { role: 'worker', image: 'b:1' }, {}] }
+  expect(withImages(config, new Map([['b:1', 'mirror.example/b@sha256:1']]))).toEqual({
+    ...cluster,
+    nodes: [{ image: 'a:1' }, { role: 'worker', image: 'mirror.example/b@sha256:1' }, {}],
+  })
 })
 
 describe('the folder of registries', () => {

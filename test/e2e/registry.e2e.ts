@@ -31,7 +31,9 @@ beforeAll(async () => {
   use = await job.use({
     ...labInputs(ground),
     registry: 'true',
+    images: `engine.example.test/${MIRRORED}`,
     'registry-mirrors': `
+      engine.example.test=${mirrors.loopback}
       plain.example.test=${mirrors.plain}
       tls.example.test=${mirrors.tls}/team ca=/ca.pem`,
     config: `{kind: Cluster, apiVersion: kind.x-k8s.io/v1alpha4, nodes: [{role: control-plane}, {role: worker, image: ${nodeContainerd2}}]}`,
@@ -166,6 +168,15 @@ describe('mirrors', () => {
     )
   })
 
+  it('give the engine what is to be loaded, which it then has by no other name', async () => {
+    const tags = await sidecar.docker('image', 'ls', '--format', '{{.Repository}}:{{.Tag}}')
+    expect(tags.split('\n').filter(tag => tag.includes('team/app'))).toEqual([`engine.example.test/${MIRRORED}`])
+    for (const name of ['control-plane', 'worker'])
+      expect(
+        await sidecar.docker('exec', `${use.outputs['name']}-${name}`, 'crictl', 'images', '--output', 'json'),
+      ).toContain(`"engine.example.test/${MIRRORED}"`)
+  })
+
   it('keep their password to themselves', async () => {
     // GitHub hides what it is told so.
     expect(use.log).toContain(`::add-mask::${mirrors.password}`)
@@ -183,10 +194,11 @@ describe('mirrors', () => {
     )
     expect(modes).toBe('700\n600\n')
     // A pattern on stdin, so that grep itself does not have it among its arguments.
-    const found = await job.run('grep --recursive --files-with-matches --file - "$RUNNER_TEMP" || true', {
-      input: `${mirrors.password}\n${mirrors.basic}\n`,
-    })
-    expect(found.stdout).toBe('')
+    const found = await job.run(
+      'stat --format="%a %n" $(grep --recursive --files-with-matches --file - "$RUNNER_TEMP")',
+      { input: `${mirrors.password}\n${mirrors.basic}\n` },
+    )
+    expect(found.stdout).toMatch(/^600 \S+\/state\.json\n$/)
   })
 })
 

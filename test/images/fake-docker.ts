@@ -36,6 +36,7 @@ export function worldOf(given: Partial<ResolveWorld> = {}) {
     info: line => void said.push(line),
     warning: line => void said.push(`warning: ${line}`),
     span: async (_, work) => work(),
+    ...{ mirrors: [], folder: '/nowhere' },
     sleep: async ms => void slept.push(ms),
     ...given,
   }

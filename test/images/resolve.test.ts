@@ -131,7 +131,7 @@ describe('the tag latest', () => {
 
 describe('the node image', () => {
   const { world } = worldOf()
-  const ensure = (docker: Docker): Promise<void> => ensureNodeImages(docker, ['kindest/node:v1.34.0'], world)
+  const ensure = (docker: Docker): Promise<unknown> => ensureNodeImages(docker, ['kindest/node:v1.34.0'], world)
 
   test('is not pulled where the engine has it', async () => {
     const { docker, asked } = dockerOf(ok('arm64\n'))
