@@ -16,8 +16,10 @@ import type { KindConfig } from '../kind-config.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { Problem } from '../lib/problem.ts'
 import { CommandFailed, lastLines, type Runner } from '../lib/run.ts'
+import { scrubber } from '../lib/scrub.ts'
 import type { Timeline } from '../lib/timeline.ts'
 import { LABEL, type Plan } from '../plan.ts'
+import { hopeless } from './hopeless.ts'
 import { createCluster, kindEnv } from './kind.ts'
 import { findRecord } from './remove.ts'
 import { kindFailure } from './telling-lines.ts'
@@ -107,10 +109,11 @@ export function ipv6Subnet(cluster: string): string {
  * Creates the nodes and runs kubeadm in them. They need not be ready when this returns, but have joined.
  *
  * @param kind kind's path
- * @throws Problem with kind's last lines
+ * @throws Problem with kind's last lines, or why it was given up
  */
 export async function makeNodes(
   runner: Runner,
+  docker: Docker,
   kind: string,
   plan: Plan,
   config: KindConfig,
@@ -123,13 +126,17 @@ export async function makeNodes(
   const started = performance.now()
   /** Ends the stage that kind is in. */
   let end: (how?: 'failed') => void = () => {}
+  const watch = new AbortController()
+  const giveUp = new AbortController()
+  void hopeless(docker, plan.nodes, watch.signal).then(why => why !== undefined && giveUp.abort(why))
   try {
     await runner.run(createCluster(kind, plan), {
       env: { ...engineEnv(plan.engine), ...kindEnv(plan) },
       input: JSON.stringify(config),
       timeout: LIMIT,
+      signal: giveUp.signal,
       onLine: line => {
-        log.debug(line)
+        log.debug(scrub(line))
         const { sign, name } = milestone(line) ?? {}
         if (sign === '•' && name !== undefined) end = log.timeline.begin(name)
         if (sign === '✗') end('failed')
@@ -140,15 +147,21 @@ export async function makeNodes(
     })
   } catch (error) {
     end('failed')
-    if (!(error instanceof CommandFailed) || error.endedBy === 'abort') throw error
+    if (!(error instanceof CommandFailed)) throw error
+    if (giveUp.signal.aborted) throw new Problem(`kind could not create the cluster: ${giveUp.signal.reason}`)
+    if (error.endedBy === 'abort') throw error
     if (error.endedBy === 'timeout') {
       throw new Problem(
         `kind did not create the cluster within ${formatDuration(LIMIT)}: ${kindFailure(error.result.stderr)}`,
       )
     }
     throw new Problem(`kind could not create the cluster: ${kindFailure(error.result.stderr)}`)
+  } finally {
+    watch.abort()
   }
 }
+
+const scrub = scrubber([])
 
 /** How long kind may take, in milliseconds; kubeadm's own waits end after four minutes each. */
 const LIMIT = 15 * 60_000

@@ -33,7 +33,7 @@ export async function exportLogs(
     if (folder === undefined || files.size === 0) return { folder: undefined, files }
     const bytes = writeLogs(collected, folder)
     host.info(`The cluster's logs are in ${folder} (${files.size} files, ${formatBytes(bytes)})`)
-    await host.keepFiles(folder)
+    await host.keepFiles(folder, signal)
     return { folder, files }
   } catch (error) {
     host.warning(`The cluster's logs could not be exported: ${messageOf(error)}`)

@@ -1,4 +1,5 @@
 /** The few lines out of thousands that say why something failed. Pure. */
+import { scrubber } from '../lib/scrub.ts'
 import type { Files } from './collect-logs.ts'
 
 /** What stands around an error and does not help: progress, kubeadm's advice for people on the machine, stack traces. */
@@ -29,7 +30,7 @@ export function kindFailure(stderr: string): string {
     .filter(line => !NOISE.some(noise => noise.test(line)))
   // The command can be a page of arguments.
   const short = error?.replace(/^ERROR: /, '').replace(/(command "[^" ]+(?: [^" ]+){0,2})[^"]*(?=")/, '$1 …')
-  return [...(short === undefined ? [] : [short]), ...useful.slice(-6)].join('\n')
+  return scrubber([])([...(short === undefined ? [] : [short]), ...useful.slice(-6)].join('\n'))
 }
 
 /** Why kubelets that end again and again do so, a line for each reason. */

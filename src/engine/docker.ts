@@ -446,6 +446,17 @@ export const containerLog = (node: string): string[] => ['logs', '--timestamps',
 /** Prints all that the engine knows of a node's container, as JSON. */
 export const describeNode = (node: string): string[] => ['container', 'inspect', node]
 
+/** Prints how often systemd has started a node's kubelet again. */
+export const kubeletRestarts = (node: string): string[] => [
+  'exec',
+  node,
+  'systemctl',
+  'show',
+  'kubelet',
+  '--property=NRestarts',
+  '--value',
+]
+
 /** Runs the shell script that comes on stdin in a node; its words are what the script gets. */
 export const runInNode = (node: string, words: readonly string[]): string[] => [
   'exec',

@@ -112,12 +112,13 @@ export function createBuildkiteHost(
       return agent(['annotate', '--style', style, '--context', context], markdown)
     },
     jobStatus: () => buildkiteStatus(env),
-    keepFiles: async path => {
+    keepFiles: async (path, signal) => {
       try {
         // Below the folder in which the agent runs, so that no name is taken for a pattern but ours.
         await run.run(['buildkite-agent', 'artifact', 'upload', `${basename(path)}/**/*`], {
           cwd: dirname(path),
           timeout: UPLOAD_TIMEOUT,
+          signal,
         })
         print(`They are among the artifacts of this job: ${basename(path)}/`)
       } catch (error) {

@@ -70,8 +70,8 @@ export interface Host {
   addPath(folder: string): Promise<void>
   /** How the job's commands went, for post; undefined where they have not run or nobody says. */
   jobStatus(): JobStatus | undefined
-  /** Keeps a folder's files with the job, for people to download, where the host does that by itself. */
-  keepFiles(folder: string): Promise<void>
+  /** Keeps a folder's files with the job, for people to download, where the host does that by itself; until the signal. */
+  keepFiles(folder: string, signal: AbortSignal): Promise<void>
   /** Closes the log with a block that people see without opening anything. */
   conclude(title: string, lines: readonly string[]): void
   /** How this host's summary is shown, where the option `summary` does not say. */

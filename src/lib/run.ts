@@ -3,6 +3,9 @@ import { constants } from 'node:os'
 import type { Readable, Writable } from 'node:stream'
 import { formatDuration } from './duration.ts'
 import { startedByThis } from './process.ts'
+import { scrubber } from './scrub.ts'
+
+const scrub = scrubber([])
 
 /** A program and its arguments. Never a shell line: nothing that a user wrote is ever parsed by a shell. */
 export type Argv = readonly [program: string, ...rest: string[]]
@@ -15,6 +18,8 @@ export interface RunOptions {
   readonly input?: string
   /** Milliseconds until the command's process group is ended. */
   readonly timeout?: number
+  /** Ends the command's process group, as the runner's own does. */
+  readonly signal?: AbortSignal
   /** Sees each line of stdout and stderr as it comes. */
   readonly onLine?: (line: string) => void
 }
@@ -92,7 +97,7 @@ const KEPT = 4 * 1024 * 1024
  *
  * @param base.env the variables that commands see
  * @param base.signal ends every running command, and fails each later one
- * @param base.debug gets each command with its duration
+ * @param base.debug gets each command with its duration, without what looks like a secret
  */
 export function createRunner(base: {
   readonly env: Readonly<Record<string, string | undefined>>
@@ -115,8 +120,9 @@ export function createRunner(base: {
     }
     const onAbort = (): void => end('abort')
     const timer = options.timeout === undefined ? undefined : setTimeout(() => end('timeout'), options.timeout)
-    if (base.signal?.aborted) onAbort()
-    else base.signal?.addEventListener('abort', onAbort, { once: true })
+    const signals = [base.signal, options.signal].filter(signal => signal !== undefined)
+    if (signals.some(signal => signal.aborted)) onAbort()
+    for (const signal of signals) signal.addEventListener('abort', onAbort, { once: true })
 
     const stdout = pipes ? () => '' : collect(child.stdout, options.onLine)
     const stderr = collect(child.stderr, options.onLine)
@@ -130,13 +136,13 @@ export function createRunner(base: {
       })
       child.once('close', (code, signal) => {
         const result = { code: code ?? 128 + signalNumber(signal), stdout: stdout(), stderr: stderr() }
-        base.debug?.(`$ ${argv.join(' ')} -> ${result.code} (${formatDuration(performance.now() - started)})`)
+        base.debug?.(scrub(`$ ${argv.join(' ')} -> ${result.code} (${formatDuration(performance.now() - started)})`))
         if (endedBy) reject(new CommandFailed(argv, result, endedBy))
         else resolve(result)
       })
     }).finally(() => {
       clearTimeout(timer)
-      base.signal?.removeEventListener('abort', onAbort)
+      for (const signal of signals) signal.removeEventListener('abort', onAbort)
     })
     return { stdin: child.stdin, stdout: child.stdout, ended, end: () => end('abort') }
   }

@@ -60,13 +60,22 @@ export function create({ world, options, plan, reach, kind, docker, preflight, n
                 taken: wish.ports.flatMap(({ outer }) => outer ?? []),
               }),
             ),
-        makeNodes(runner, kind.path, plan, withImages(reach.configFor(place.listenAddress), place.names), logOf(world)),
+        makeNodes(
+          runner,
+          docker,
+          kind.path,
+          plan,
+          withImages(reach.configFor(place.listenAddress), place.names),
+          logOf(world),
+        ),
       ])
       await limitNodes(docker, plan, containerLimits(options, plan.engine))
       const onJoin = (): void => saveState({ plan, stage: 'making', joined: true, pre: thisProcess() })
       const connected = await timeline.span('Reach the API server', () =>
         connect(plan, kind.path, reach.names, options.ports, { docker, runner, onJoin, ...logOf(world) }),
       )
+      const key = connected.kubeconfig.getCurrentUser()?.keyData
+      if (key !== undefined) world.host.mask(key)
       const registry =
         plan.registry === undefined || port === undefined ? undefined : registryNames(plan.registry, port, connected)
       const created = { ...connected, registry }

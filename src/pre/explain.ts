@@ -6,6 +6,9 @@ import { NoImage } from '../images/pull.ts'
 import { messageOf, Problem } from '../lib/problem.ts'
 import type { Use } from './use.ts'
 
+const FULL =
+  "the disk of the engine is full: give it more, or free some (docker system df shows what takes it); what was made here goes with the job's end"
+
 /**
  * Exports the logs of a start that failed: nobody could do it after the job, whose folder is emptied by then.
  *
@@ -21,6 +24,7 @@ export async function explain(error: unknown, { world, docker, plan }: Use): Pro
   const { folder, files } = await exportLogs(docker, plan, wanted, host, signal)
   world.report.logsDir = folder
   if (folder !== undefined) await host.setOutputs({ 'logs-dir': folder })
-  const more = [...ended, ...kubeletFailures(files, plan.nodes)]
+  const full = /no space left on device/i.test(messageOf(error)) ? [FULL] : []
+  const more = [...full, ...ended, ...kubeletFailures(files, plan.nodes)]
   return more.length === 0 ? error : new Problem([messageOf(error), ...more].join('\n'))
 }

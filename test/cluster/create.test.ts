@@ -222,7 +222,7 @@ test('what kind is at is a stage from its beginning to its end, also where it fa
     throw new CommandFailed(argv, no('kubeadm gave up'))
   }
   const log = { info: () => {}, debug: () => {}, timeline }
-  const made = makeNodes({ run } as Runner, 'kind', aPlan(), {}, log)
+  const made = makeNodes({ run } as Runner, engine({}).docker, 'kind', aPlan(), {}, log)
   await expect(made).rejects.toThrow('kind could not create the cluster: kubeadm gave up')
   expect(timeline.spans()).toEqual([
     { name: 'Preparing nodes', start: 0, end: 10, failed: false },

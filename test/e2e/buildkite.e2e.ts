@@ -193,6 +193,14 @@ exit 42`,
     expect(api.metadata.get('ports')).toMatch(/^\{"30080":"(\S+:\d+)","30081":"(\S+:\d+)"\} \1 \2$/)
   })
 
+  it("has the cluster's logs among its artifacts", () => {
+    const [name, id] = [api.metadata.get('name'), ended.id]
+    expect([...api.artifacts.keys()]).toEqual(
+      expect.arrayContaining([`${id}/${name}/events.txt`, `${id}/${name}/${name}-control-plane/kubelet.log`]),
+    )
+    expect(ended.log).toContain(`They are among the artifacts of this job: ${name}/`)
+  })
+
   it('is no failure of the plugin', () => {
     expect([...api.annotations]).toEqual([])
   })

@@ -49,7 +49,7 @@ export interface GitHubJob {
   /** As `use`, without waiting for its end. */
   start(inputs: Readonly<Record<string, string>>, env?: Readonly<Record<string, string>>): RunningUse
   /** A step `uses: OWNER/kind-in-dind/load@v1`, or another sub-action. */
-  useSub(folder: 'load', inputs: Readonly<Record<string, string>>): Promise<Use>
+  useSub(folder: 'load' | 'logs', inputs: Readonly<Record<string, string>>): Promise<Use>
   /** What the runner runs for that step when the job ends. */
   post(use: Use): Promise<Ended>
 }
@@ -86,6 +86,12 @@ export async function startGitHubJob(
     ...{ RUNNER_TEMP: temp, RUNNER_TOOL_CACHE: TOOL_CACHE },
   }
   let steps = 0
+  /** What the runner's expression job.status says. */
+  let status: 'success' | 'failure' = 'success'
+  const noted = <T extends Ended>(ended: T): T => {
+    if (ended.code !== 0) status = 'failure'
+    return ended
+  }
 
   /** Runs a program of the action as one step; `files` are its files of commands when it has ended, in their order. */
   async function runAction(
@@ -107,9 +113,14 @@ export async function startGitHubJob(
 
   /** The runner hands over every input that action.yml has: with its default, or empty. */
   function inputVariables(inputs: Readonly<Record<string, string>>, of = action): Record<string, string> {
-    const declared = Object.entries(of.inputs).map(([name, input]) => [name, input.default ?? ''] as const)
+    const declared = Object.entries(of.inputs).map(([name, input]) => [name, evaluated(input.default ?? '')] as const)
     const all = Object.entries({ ...Object.fromEntries(declared), ...inputs })
     return Object.fromEntries(all.map(([name, value]) => [`INPUT_${name.replaceAll(' ', '_').toUpperCase()}`, value]))
+  }
+
+  /** The one expression in our defaults. */
+  function evaluated(value: string): string {
+    return value.replace(/^\$\{\{ job\.status \}\}$/, status)
   }
 
   /** What a step said in its files holds for the later ones. */
@@ -122,7 +133,7 @@ export async function startGitHubJob(
   ): Use {
     Object.assign(env, readAssignments(variables))
     for (const folder of path.split('\n').filter(line => line !== '')) env['PATH'] = `${folder}:${env['PATH']}`
-    return { ...ended, inputs, outputs: readAssignments(outputs), state: readAssignments(state), summary }
+    return { ...noted(ended), inputs, outputs: readAssignments(outputs), state: readAssignments(state), summary }
   }
 
   function start(inputs: Readonly<Record<string, string>>, own: Readonly<Record<string, string>> = {}): RunningUse {
@@ -143,7 +154,8 @@ export async function startGitHubJob(
 
   return {
     env,
-    run: (script, options = {}) => place.run(['bash', '-e', '-c', script], { user, env, onLine, ...options }),
+    run: async (script, options = {}) =>
+      noted(await place.run(['bash', '-e', '-c', script], { user, env, onLine, ...options })),
     use: (inputs, own) => start(inputs, own).ended,
     start,
     useSub: async (folder, inputs) => {

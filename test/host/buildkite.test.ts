@@ -213,14 +213,15 @@ test.each([
 })
 
 test('files are kept as artifacts, below the name of their folder', async () => {
-  await open().keepFiles('/job/use/logs/shop')
+  const { signal } = new AbortController()
+  await open().keepFiles('/job/use/logs/shop', signal)
   expect(commands).toEqual([
     {
       argv: ['buildkite-agent', 'artifact', 'upload', 'shop/**/*'],
-      options: { cwd: '/job/use/logs', timeout: 60_000 },
+      options: { cwd: '/job/use/logs', timeout: 60_000, signal },
     },
   ])
   agentFails = true
-  await open().keepFiles('/job/use/logs/shop')
+  await open().keepFiles('/job/use/logs/shop', signal)
   expect(log.at(-1)).toBe('Warning: buildkite-agent could not upload them: the agent says no')
 })
