@@ -141,7 +141,7 @@ describe('cpus and memory', () => {
     expect(rows.map(row => row.split(/\s+/)).sort()).toEqual(nodes.map(name => [name, '1', '2Gi']))
     expect(use.outputs).toMatchObject({ cpus: '1', memory: '2Gi' })
     for (const name of nodes) expect(use.log).toMatch(new RegExp(`for pods on ${name} +1 CPU and 2 GiB`))
-    expect(use.log).toMatch(/The engine has \d+ CPUs and [\d.]+ GiB in all/)
+    expect(use.log).toMatch(/the engine in all +\d+ CPUs and [\d.]+ GiB/)
   })
 
   it("hold every node's container to that and its reserve, without swap", async () => {
