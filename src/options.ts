@@ -208,7 +208,7 @@ export const OPTIONS: readonly Option[] = [
     schema: 'list',
     default: "the projects' own release pages",
     sentence:
-      'Where to download from: `kind=https://mirror.example/{version}/kind-{os}-{arch}`, likewise `kubectl=`, and `node=` for agents without Node 20.',
+      'Where to download from: `kind=https://mirror.example/{version}/kind-{os}-{arch}`, likewise `kubectl=`, `buildx=`, and `node=` for agents without Node 20.',
   },
 ]
 
@@ -250,7 +250,7 @@ export type KubectlVersion =
 export type When = 'on-failure' | 'always' | 'never'
 
 /** What is downloaded; `node` by hooks/find-node, before this program can run. */
-const DOWNLOADS = ['kind', 'kubectl', 'node'] as const
+const DOWNLOADS = ['kind', 'kubectl', 'buildx', 'node'] as const
 export type DownloadName = (typeof DOWNLOADS)[number]
 
 /** A builder as `docker buildx create --driver kubernetes` takes it. */

@@ -50,10 +50,10 @@ export type EngineVariable = (typeof ENGINE_VARIABLES)[number]
 export interface BuilderPlan {
   /** Unique for each use: a folder of configuration may outlive many of them. */
   readonly name: string
-  /** The standalone buildx; undefined where the docker CLI has the plugin. */
-  readonly program: string | undefined
+  /** The buildx that was fetched, and the link by which the docker CLI finds it; undefined where it has the plugin. */
+  readonly fetched: { readonly program: string; readonly link: string } | undefined
   readonly configFolder: string
-  /** What of that folder was not there before, a folder before what is in it. */
+  /** What of that folder and of the link's was not there before, a folder before what is in it. */
   readonly missing: readonly string[]
 }
 

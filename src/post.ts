@@ -57,7 +57,9 @@ const PATIENCE = 1500
 /** What it cannot take out of buildx' configuration is no reason to leave a cluster. */
 async function forgetBuilder({ host, run }: World, { builder, engine }: Plan): Promise<void> {
   if (builder === undefined) return
-  await removeBuilder(buildxAt(builder.program, engine, run), builder).catch(error => host.warning(messageOf(error)))
+  await removeBuilder(buildxAt(builder.fetched?.program, engine, run), builder).catch(error =>
+    host.warning(messageOf(error)),
+  )
 }
 
 async function removeUse(world: World, folder: string): Promise<void> {

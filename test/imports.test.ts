@@ -33,7 +33,7 @@ const ROOMS: readonly { readonly room: string; readonly files: readonly string[]
       files: ['pre/', 'post/'],
       from: ['engine', 'cluster', 'images', 'builder', 'report', 'leaves', 'kind config', 'mirrors', 'lib'],
     },
-    { room: 'builder', files: ['builder/'], from: ['engine', 'leaves', 'lib'] },
+    { room: 'builder', files: ['builder/'], from: ['engine', 'leaves', 'mirrors', 'lib'] },
     { room: 'images', files: ['images/'], from: ['engine', 'leaves', 'mirrors', 'lib'] },
     { room: 'cluster', files: ['cluster/'], from: ['engine', 'leaves', 'kind config', 'lib'] },
     { room: 'engine', files: ['engine/'], from: ['leaves', 'lib'] },

@@ -412,7 +412,7 @@ describe('what is wrong is refused in one sentence that names the option', () =>
     ],
     // Downloads.
     [
-      'download-url: "https://mirror.example/{version}" is not NAME=URL; names are kind, kubectl, node',
+      'download-url: "https://mirror.example/{version}" is not NAME=URL; names are kind, kubectl, buildx, node',
       { 'download-url': 'https://mirror.example/{version}' },
     ],
     [

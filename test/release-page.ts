@@ -1,5 +1,5 @@
 /**
- * A release page for tests: a real HTTP server with the paths of kind's and kubectl's pages, a count of what it was asked
+ * A release page for tests: a real HTTP server with the paths of kind's, kubectl's and buildx' pages, a count of what it was asked
  * for, and faults that are switched on by path.
  */
 import { createHash } from 'node:crypto'
@@ -7,7 +7,7 @@ import { createReadStream } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { basename } from 'node:path'
+import { basename, dirname } from 'node:path'
 
 /** What a path has: its content, or a file on disk. */
 export type Served = string | Buffer | { readonly file: string }
@@ -31,7 +31,7 @@ export interface ReleasePage {
   /** Such as http://127.0.0.1:4711. */
   readonly url: string
   /** The templates for `download-url`. */
-  readonly templates: { readonly kind: string; readonly kubectl: string }
+  readonly templates: { readonly kind: string; readonly kubectl: string; readonly buildx: string }
   /** The paths asked for, in order. */
   readonly requests: readonly string[]
   /** How often a path was asked for. */
@@ -51,10 +51,15 @@ export function kubectlPath(version: string, platform = 'linux/amd64'): string {
   return `/release/${version}/bin/${platform}/kubectl`
 }
 
+/** The path of a buildx release. */
+export function buildxPath(version: string, platform = 'linux-amd64'): string {
+  return `/buildx/${version}/buildx-${version}.${platform}`
+}
+
 /**
  * Starts a page.
  *
- * @param given.files what there is, by path (`kindPath`, `kubectlPath`); each has its checksum file beside it
+ * @param given.files what there is, by path (`kindPath`, `kubectlPath`, `buildxPath`); each has its checksum file beside it
  * @param given.address where to listen; loopback by default
  * @param given.name the host in the URLs, where clients reach the address by another one
  * @param given.latest the release that /latest names, by a redirect as GitHub's; without it there is no such path
@@ -101,6 +106,12 @@ export async function startReleasePage(given: {
       const line = checked[2] === '.sha256' ? digest : `${digest}  ${basename(checked[1] ?? '')}\n`
       return send(response, 200, 'text/plain', line)
     }
+    const beside = Object.entries(given.files).filter(([other]) => path === `${dirname(other)}/checksums.txt`)
+    if (beside.length > 0) {
+      const lines = beside.map(async ([other, served]) => `${await sha256Of(served)} *${basename(other)}\n`)
+      // The real one has more than one line.
+      return send(response, 200, 'text/plain', `${'0'.repeat(64)} *other\n${(await Promise.all(lines)).join('')}`)
+    }
     send(response, 404, 'text/plain', 'Not Found\n')
   }
 
@@ -118,6 +129,7 @@ export async function startReleasePage(given: {
     templates: {
       kind: `${url}/{version}/kind-{os}-{arch}`,
       kubectl: `${url}/release/{version}/bin/{os}/{arch}/kubectl`,
+      buildx: `${url}/buildx/{version}/buildx-{version}.{os}-{arch}`,
     },
     requests,
     count: path => requests.filter(asked => asked === path).length,

@@ -94,7 +94,7 @@ export function buildkitImage({ driver }: Pick<BuilderOptions, 'driver'>): strin
 }
 
 /** As Go's strconv.ParseBool reads it. */
-function isTrue(word: string | undefined): boolean {
+export function isTrue(word: string | undefined): boolean {
   return ['1', 't', 'T', 'TRUE', 'true', 'True'].includes(word ?? '')
 }
 

@@ -1,8 +1,9 @@
 /** buildx' folder of configuration: the user's own builders are in it, and what we leave in it must go again. */
-import { existsSync, readdirSync, rmdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmdirSync, rmSync, symlinkSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Environment } from '../host/host.ts'
+import { messageOf } from '../lib/problem.ts'
 
 /** Where the docker CLI keeps its configuration and looks for plugins. */
 export function dockerFolder(env: Environment): string {
@@ -19,11 +20,53 @@ const FOLDERS = ['instances', 'defaults', 'activity', 'refs']
 const LOCK = '.lock'
 const FILES = [LOCK, '.buildNodeID']
 
-/** What of buildx' folder is not there yet, the folders above it included: a folder stands before what is in it. */
-export function missingPaths(folder: string): string[] {
-  return [dirname(folder), folder, ...[...FOLDERS, ...FILES].map(name => join(folder, name))].filter(
-    path => !existsSync(path),
-  )
+/** The buildkitd.toml that buildx gives every builder made without one, where the user has it. */
+export function defaultConfig(folder: string): string | undefined {
+  const file = join(folder, 'buildkitd.default.toml')
+  return existsSync(file) ? readFileSync(file, 'utf8') : undefined
+}
+
+/** Where the docker CLI looks for the plugin first. */
+export function pluginLink(env: Environment): string {
+  return join(dockerFolder(env), 'cli-plugins', 'docker-buildx')
+}
+
+/** What a builder may make in these folders and is not there yet: a folder stands before what is in it. */
+export function missingPaths(env: Environment): string[] {
+  const folder = buildxFolder(env)
+  const plugins = dirname(pluginLink(env))
+  const paths = [
+    dirname(plugins),
+    plugins,
+    dirname(folder),
+    folder,
+    ...[...FOLDERS, ...FILES].map(name => join(folder, name)),
+  ]
+  return [...new Set(paths)].filter(path => !existsSync(path))
+}
+
+/**
+ * Links a program into the docker CLI's plugins, where there is none of its name.
+ *
+ * @returns why that cannot be, undefined where it is done
+ */
+export function linkPlugin({ program, link }: { readonly program: string; readonly link: string }): string | undefined {
+  try {
+    mkdirSync(dirname(link), { recursive: true })
+    symlinkSync(program, link)
+    return undefined
+  } catch (error) {
+    return messageOf(error)
+  }
+}
+
+/** Takes away the link that `linkPlugin` made, and nothing else of that name. */
+export function unlinkPlugin({ program, link }: { readonly program: string; readonly link: string }): void {
+  try {
+    if (readlinkSync(link) === program) rmSync(link)
+  } catch {
+    // It is gone, or somebody else's.
+  }
 }
 
 /**

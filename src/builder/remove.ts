@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Problem } from '../lib/problem.ts'
 import type { BuilderPlan } from '../plan.ts'
 import { type Buildx, errorIn, forgetBuilder } from './buildx.ts'
-import { removeNew } from './config-folder.ts'
+import { removeNew, unlinkPlugin } from './config-folder.ts'
 
 /** How long it may take, in milliseconds: what it does is local, but waits for other commands of buildx. */
 const LIMIT = 5000
@@ -13,7 +13,10 @@ const LIMIT = 5000
  *
  * @throws Problem that says what is left and how to remove it
  */
-export async function removeBuilder(buildx: Buildx, { name, configFolder, missing }: BuilderPlan): Promise<void> {
+export async function removeBuilder(
+  buildx: Buildx,
+  { name, fetched, configFolder, missing }: BuilderPlan,
+): Promise<void> {
   if (existsSync(join(configFolder, 'instances', name))) {
     const { code, stderr } = await buildx.try(forgetBuilder(name), {
       env: { BUILDX_CONFIG: configFolder },
@@ -25,5 +28,6 @@ export async function removeBuilder(buildx: Buildx, { name, configFolder, missin
       )
     }
   }
+  if (fetched !== undefined) unlinkPlugin(fetched)
   removeNew(configFolder, missing)
 }

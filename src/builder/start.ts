@@ -1,6 +1,7 @@
 import { messageOf, Problem } from '../lib/problem.ts'
 import { CommandFailed } from '../lib/run.ts'
 import type { BuilderOptions } from '../options.ts'
+import { flagsWithConfig, type RegistryEntry, withRegistries } from './buildkitd-config.ts'
 import { type Buildx, createBuilder, errorIn } from './buildx.ts'
 import { writeConfig } from './prepare.ts'
 
@@ -8,8 +9,8 @@ import { writeConfig } from './prepare.ts'
 export interface BuilderCluster {
   /** Makes the namespace where there is none of that name. */
   makeNamespace(name: string): Promise<void>
-  /** Watches until the pods are ready; @throws Problem at the deadline, or with what keeps one from starting. */
-  podsReady(namespace: string): Promise<void>
+  /** Watches the pods until they are ready or the signal aborts; @throws Problem at the deadline, or with what keeps one from starting. */
+  podsReady(namespace: string, signal: AbortSignal): Promise<void>
   /** A line for each pod that is not ready, with its events. */
   notReady(namespace: string): Promise<string[]>
 }
@@ -21,6 +22,8 @@ export interface BuilderCluster {
  * @param given.name the builder's
  * @param given.kubeconfig the path by which later commands reach the cluster too
  * @param given.folder where a buildkitd.toml is written
+ * @param given.registries what its buildkitd.toml says of registries by itself
+ * @param given.defaultConfig the buildkitd.toml that the user has for every builder
  * @param given.wait false makes only the builder; its first build makes the pods then
  */
 export async function startBuilder(
@@ -31,14 +34,21 @@ export async function startBuilder(
     readonly kubeconfig: string
     readonly folder: string
     readonly wait: boolean
+    readonly registries: readonly RegistryEntry[]
+    readonly defaultConfig: string | undefined
   },
   cluster: BuilderCluster,
 ): Promise<void> {
   const { name, options, kubeconfig, wait } = given
   const namespace = options.driver['namespace'] || 'default'
   if (namespace !== 'default') await cluster.makeNamespace(namespace)
-  const configFile = await writeConfig(buildx, options.config, given.folder)
-  const running = buildx.start(createBuilder({ name, options, configFile, boot: wait }), { KUBECONFIG: kubeconfig })
+  const config = withRegistries(options.config ?? given.defaultConfig, given.registries)
+  const configFile = await writeConfig(buildx, config, given.folder)
+  const flags = config === undefined ? options.flags : flagsWithConfig(options)
+  const running = buildx.start(
+    createBuilder({ name, options: { driver: options.driver, flags }, configFile, boot: wait }),
+    { KUBECONFIG: kubeconfig },
+  )
   running.stdout.resume()
   const created = running.ended.catch(async (error: unknown) => {
     if (!(error instanceof CommandFailed) || error.endedBy !== undefined) throw error
@@ -48,10 +58,15 @@ export async function startBuilder(
       [`builder: docker buildx does not start it: ${said}`, ...held.map(line => `  ${line}`)].join('\n'),
     )
   })
+  const through = new AbortController()
+  const failed = wait ? cluster.podsReady(namespace, through.signal).then(() => created) : created
   try {
-    await Promise.all([created, wait ? cluster.podsReady(namespace) : undefined])
+    // buildx knows best what its driver makes: of the watch only a failure counts.
+    await Promise.race([created, failed])
   } catch (error) {
     running.end()
     throw error
+  } finally {
+    through.abort()
   }
 }

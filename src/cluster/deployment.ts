@@ -1,5 +1,5 @@
 /** A Deployment that somebody else makes: when its pods are ready, and what keeps one of them from it. */
-import { CoreV1Api, type KubeConfig, type V1Deployment, type V1Pod } from '@kubernetes/client-node'
+import { CoreV1Api, type KubeConfig, type V1Deployment, type V1Node, type V1Pod } from '@kubernetes/client-node'
 import { formatDuration } from '../lib/duration.ts'
 import { messageOf, Problem } from '../lib/problem.ts'
 import { isNotReady, isStuck, podTrouble } from './pods.ts'
@@ -22,7 +22,29 @@ export async function makeNamespace(kubeconfig: KubeConfig, name: string): Promi
 }
 
 /**
- * Waits until all pods of a Deployment are ready. It need not be there yet.
+ * Waits until every node takes pods. Before that the scheduler calls a pod unschedulable for a node that has only just joined,
+ * and since Kubernetes 1.34 without saying so.
+ *
+ * @param nodes the nodes' names
+ */
+export async function waitUntilNodesTakePods(
+  kubeconfig: KubeConfig,
+  nodes: readonly string[],
+  world: { readonly signal: AbortSignal; readonly debug: (message: string) => void },
+): Promise<void> {
+  const met = (seen: ReadonlyMap<string, unknown>): boolean =>
+    nodes.every(name => takesPods(seen.get(name) as V1Node | undefined))
+  await watchUntil(kubeconfig, { path: '/api/v1/nodes', query: {}, met }, world.signal, world.debug)
+}
+
+/** Kubernetes taints a node that joins until it has seen it ready, a moment after that. */
+function takesPods(node: V1Node | undefined): boolean {
+  const isReady = node?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false
+  return isReady && !node?.spec?.taints?.some(({ key }) => key === 'node.kubernetes.io/not-ready')
+}
+
+/**
+ * Waits until all pods of a Deployment are ready, on nodes that take pods. It need not be there yet.
  *
  * @param option names what was asked for in what goes wrong
  * @param limit milliseconds

@@ -1,5 +1,5 @@
 /**
- * Puts kind and kubectl where the job finds them: from PATH, from the tool cache, or from a release page.
+ * Puts programs where the job finds them: from PATH, from the tool cache, or from a release page.
  *
  * @actions/tool-cache downloads (it honours https_proxy, http_proxy and no_proxy, upper case too, and NODE_EXTRA_CA_CERTS
  * through Node) and keeps the cache's layout. It reads RUNNER_TOOL_CACHE from process.env itself: where a host gives a
@@ -181,20 +181,20 @@ async function latest(template: string, surroundings: Surroundings): Promise<str
 }
 
 /** A program of a release page. */
-interface Wanted {
-  readonly name: DownloadName
+export interface Wanted {
+  readonly name: Exclude<DownloadName, 'node'>
   /** The option that chose the version. */
   readonly option: string
   readonly version: string
   readonly platform: Platform
   readonly template: string
-  readonly checksumSuffix: string
+  readonly checksumFile: string
   /** Pinned by the user; else the page's checksum file has it. */
   readonly sha256: string | undefined
 }
 
 /** From the cache, or from the page into the cache. Of several processes one downloads, and the others wait for it. */
-async function obtain(wanted: Wanted, surroundings: Surroundings): Promise<Program> {
+export async function obtain(wanted: Wanted, surroundings: Surroundings): Promise<Program> {
   const { log, now, timeLimit = TIME_LIMIT } = surroundings
   const deadline = now() + timeLimit
   const ownFolder = join(surroundings.folder, 'tools', wanted.name, wanted.version)
@@ -378,7 +378,7 @@ async function publishedChecksum(
   surroundings: Surroundings,
   deadline: number,
 ): Promise<string> {
-  const url = checksumUrl(programUrl, wanted.checksumSuffix)
+  const url = checksumUrl(programUrl, wanted.checksumFile)
   const remedy = `name a mirror as download-url${wanted.name === 'kind' ? `, or pin it as kind-version: ${wanted.version}@sha256:…` : ''}`
   await get({ title: `the checksum of ${title(wanted)}`, url, file }, surroundings, deadline).catch(thrown => {
     if (!(thrown instanceof DownloadFailed)) throw thrown
@@ -395,6 +395,13 @@ async function publishedChecksum(
   return checksum
 }
 
+/** How to do without the download. */
+const INSTEAD: Readonly<Record<Wanted['name'], string>> = {
+  kind: 'use the kind that is on PATH (kind-version: installed)',
+  kubectl: 'use the kubectl that is on PATH (kubectl-version: skip)',
+  buildx: 'install it in the step (package docker-buildx-plugin)',
+}
+
 function programProblem(thrown: unknown, wanted: Wanted, url: string): unknown {
   if (!(thrown instanceof DownloadFailed)) return thrown
   if (thrown.status === 404) {
@@ -403,7 +410,7 @@ function programProblem(thrown: unknown, wanted: Wanted, url: string): unknown {
     )
   }
   return new Problem(
-    `download-url: ${title(wanted)} cannot be downloaded: ${shownUrl(url)} ${thrown.message}; try again, name a mirror as download-url, or use the ${wanted.name} that is on PATH (${wanted.name === 'kind' ? 'kind-version: installed' : 'kubectl-version: skip'})`,
+    `download-url: ${title(wanted)} cannot be downloaded: ${shownUrl(url)} ${thrown.message}; try again, name a mirror as download-url, or ${INSTEAD[wanted.name]}`,
   )
 }
 

@@ -36,14 +36,11 @@ const STUCK = [
   'CrashLoopBackOff',
 ]
 
-/**
- * Whether a pod will not start by itself. A node that is not ready yet is no reason: one that has just joined holds every pod off.
- */
+/** Whether a pod will not start by itself, on nodes that take pods. */
 export function isStuck(pod: V1Pod): boolean {
   const scheduled = pod.status?.conditions?.find(condition => condition.type === 'PodScheduled')
   const isUnschedulable = scheduled?.status === 'False' && scheduled.reason === 'Unschedulable'
-  if (isUnschedulable && !/node\.kubernetes\.io\/not-ready/.test(scheduled.message ?? '')) return true
-  return STUCK.includes(waitingOf(pod)?.reason ?? '')
+  return isUnschedulable || STUCK.includes(waitingOf(pod)?.reason ?? '')
 }
 
 function statuses(pod: V1Pod): readonly V1ContainerStatus[] {

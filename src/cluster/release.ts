@@ -1,23 +1,27 @@
-/** Release pages: where kind and kubectl are downloaded from, and what such a page answers. Pure. */
+/** Release pages: where kind, kubectl and buildx are downloaded from, and what such a page answers. Pure. */
 import { Problem } from '../lib/problem.ts'
 import type { DownloadName } from '../options.ts'
 
 export interface ReleasePage {
   /** A URL with {version}, {os} and {arch} in it. */
   readonly template: string
-  /** What the checksum file's name has after the program's. */
-  readonly checksumSuffix: string
+  /** The checksum file: what its name has after the program's, or the name of one beside it. */
+  readonly checksumFile: string
 }
 
 /** The projects' own release pages. A mirror has other templates and the same suffixes. */
 export const RELEASE_PAGES: Readonly<Record<Exclude<DownloadName, 'node'>, ReleasePage>> = {
   kind: {
     template: 'https://github.com/kubernetes-sigs/kind/releases/download/{version}/kind-{os}-{arch}',
-    checksumSuffix: '.sha256sum',
+    checksumFile: '.sha256sum',
   },
   kubectl: {
     template: 'https://dl.k8s.io/release/{version}/bin/{os}/{arch}/kubectl',
-    checksumSuffix: '.sha256',
+    checksumFile: '.sha256',
+  },
+  buildx: {
+    template: 'https://github.com/docker/buildx/releases/download/{version}/buildx-{version}.{os}-{arch}',
+    checksumFile: 'checksums.txt',
   },
 }
 
@@ -36,7 +40,7 @@ export function platformOf(node: { readonly os: string; readonly arch: string })
   const arch = node.arch === 'x64' ? 'amd64' : node.arch === 'arm64' ? 'arm64' : undefined
   if (os === undefined || arch === undefined) {
     throw new Problem(
-      `this step runs on ${node.os} ${node.arch}, for which kind and kubectl are not installed; run it on Linux or macOS, x64 or arm64`,
+      `this step runs on ${node.os} ${node.arch}, for which no programs are installed; run it on Linux or macOS, x64 or arm64`,
     )
   }
   return { os, arch }
@@ -66,9 +70,10 @@ function checkedUrl(url: string): string {
 const OWN_V = /(?<![a-z0-9])v\{version\}/gi
 
 /** The URL of the checksum file beside a program; a query stays at the end. */
-export function checksumUrl(url: string, suffix: string): string {
+export function checksumUrl(url: string, checksumFile: string): string {
   const parsed = new URL(url)
-  parsed.pathname += suffix
+  if (checksumFile.startsWith('.')) parsed.pathname += checksumFile
+  else parsed.pathname = parsed.pathname.replace(/[^/]*$/, checksumFile)
   return parsed.href
 }
 

@@ -4,6 +4,9 @@ import { Problem } from '../lib/problem.ts'
 import type { NodeImage } from '../options.ts'
 import { KIND, NODE_IMAGES, type NodeImageRow } from './kind-releases.ts'
 
+/** The buildx release that is installed where the docker CLI has no plugin of that name. */
+export const BUILDX = 'v0.29.1'
+
 /**
  * The Kubernetes minors that the pinned kind is said to work with. Its source names no such range: 1.37 is its own image's,
  * 1.31 is the oldest for which its RELEASE.md builds node images. Older images are tried all the same, with a warning.

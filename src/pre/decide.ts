@@ -2,12 +2,13 @@
 import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
 import { buildkitImage, buildxAt, hasPlugin } from '../builder/buildx.ts'
-import { buildxFolder, missingPaths } from '../builder/config-folder.ts'
+import { buildxFolder, missingPaths, pluginLink } from '../builder/config-folder.ts'
 import { judgeBuilder } from '../builder/prepare.ts'
 import { judgeCapacity, reservationPatch } from '../cluster/capacity.ts'
 import { allowsCgroupV1, chosenImage, kindConfig, needsCertsFolder, ownRegistries } from '../cluster/config.ts'
 import { checkName } from '../cluster/create.ts'
 import { installKind, type Program } from '../cluster/install.ts'
+import { installBuildx } from '../cluster/install-buildx.ts'
 import { judgeConfig } from '../cluster/judge-config.ts'
 import { checkKubeconfigPath } from '../cluster/kubeconfig.ts'
 import { hasDnsSearch, judgeVersions, nodeImage, refuseVersion } from '../cluster/versions.ts'
@@ -80,7 +81,7 @@ export function findMeans(world: World, options: Options): Promise<Found> {
       timeline.span('Get kind', () =>
         installKind({ ...toolsOf(world), version: options.kindVersion, url: options.downloadUrls.kind }),
       ),
-      options.builder === undefined ? undefined : prepareBuilder(world, options.builder),
+      options.builder === undefined ? undefined : prepareBuilder(world, options.builder, options.downloadUrls.buildx),
     ])
     if (kind.folder !== undefined) host.info(`kind ${kind.version} at ${kind.path}`)
     return { ...place, kind, builder }
@@ -121,21 +122,20 @@ async function resolveAll(
 }
 
 async function prepareBuilder(
-  { host, run }: World,
+  world: World,
   options: NonNullable<Options['builder']>,
+  url: string | undefined,
 ): Promise<Omit<BuilderPlan, 'name'>> {
+  const { host, run } = world
   const configFolder = buildxFolder(host.env)
   // Before the first command of buildx, which makes the folder.
-  const missing = missingPaths(configFolder)
+  const missing = missingPaths(host.env)
   // None of these commands talks to an engine, which may not answer yet.
-  if (!(await hasPlugin(dockerAt({ env: {}, aroundProxy: {} }, run)))) {
-    throw new Problem(
-      'builder: the docker CLI has no buildx; install it in the step (package docker-buildx-plugin, or the image docker:cli)',
-    )
-  }
-  const program = undefined
-  await judgeBuilder(buildxAt(program, undefined, run), options, host.folder)
-  return { program, configFolder, missing }
+  const fetched = (await hasPlugin(dockerAt({ env: {}, aroundProxy: {} }, run)))
+    ? undefined
+    : { program: (await installBuildx({ ...toolsOf(world), url })).path, link: pluginLink(host.env) }
+  await judgeBuilder(buildxAt(fetched?.program, undefined, run), options, host.folder)
+  return { fetched, configFolder, missing }
 }
 
 /** Decides on everything that will be made. What cannot work is said here, before anything is made. */
@@ -190,7 +190,7 @@ export async function decide(world: World, options: Options, found: Found): Prom
   const [{ images }] = await Promise.all([found.resolving, checkName(docker, plan)])
   // A pull that has failed by now fails before anything is made.
   await Promise.race([images, undefined])
-  const buildx = builder && buildxAt(builder.program, engine, world.run)
+  const buildx = builder && buildxAt(builder.fetched?.program, engine, world.run)
   const { tidied } = found
   return {
     world,

@@ -1,6 +1,7 @@
 /** Gives the later commands of the job what they need to reach the cluster and, where it had to be found, the engine. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { linkPlugin } from '../builder/config-folder.ts'
 import { smallest } from '../cluster/capacity.ts'
 import { networkSubnets } from '../engine/docker.ts'
 import { engineExports } from '../engine/engine.ts'
@@ -53,7 +54,8 @@ export async function exportAll(
       '.svc',
     ]),
   })
-  const folders = [writeLauncher(plan, self), kind.folder, kubectl?.folder]
+  const buildx = plan.builder?.fetched && offerBuildx(host, plan.builder.fetched)
+  const folders = [writeLauncher(plan, self), kind.folder, kubectl?.folder, buildx]
   for (const folder of folders) if (folder !== undefined) await host.addPath(folder)
 }
 
@@ -69,4 +71,15 @@ function writeLauncher({ folder }: Plan, { node, cli }: World['self']): string {
   const script = `#!/bin/sh\nKIND_IN_DIND_FOLDER=${job} exec ${shellQuote(node)} ${shellQuote(cli)} "$@"\n`
   writeFileSync(join(bin, 'kind-in-dind'), script, { mode: 0o700 })
   return bin
+}
+
+/** Later commands find the fetched buildx as `docker buildx`, and by itself on PATH. */
+function offerBuildx(host: Use['world']['host'], fetched: { readonly program: string; readonly link: string }): string {
+  const why = linkPlugin(fetched)
+  if (why !== undefined) {
+    host.warning(
+      `builder: the docker CLI cannot be given buildx as its plugin (${why}); run \`buildx build\` instead of \`docker buildx build\``,
+    )
+  }
+  return dirname(fetched.program)
 }

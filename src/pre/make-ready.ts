@@ -43,7 +43,7 @@ export function makeReady(use: Use, created: Created): Promise<Ready> {
         ),
         options.wait > 0 ? waitUntilReady(kubeconfig, plan.nodes, options.wait, logOf(world)) : undefined,
         openRegistry(use, created),
-        loadAll(use).then(() => startBuilderIn(use, kubeconfig)),
+        loadAll(use).then(() => startBuilderIn(use, created)),
         tellNodesOfRegistries(use, created),
         deleteBootstrapToken(kubeconfig),
       ])

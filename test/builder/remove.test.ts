@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { buildxFolder, dockerFolder, missingPaths } from '../../src/builder/config-folder.ts'
+import { buildxFolder, dockerFolder, linkPlugin, missingPaths, pluginLink } from '../../src/builder/config-folder.ts'
 import { removeBuilder } from '../../src/builder/remove.ts'
 import { Problem } from '../../src/lib/problem.ts'
 import { type Stub, stubBuildx } from './stub.ts'
@@ -11,9 +11,11 @@ const FORGET = 'for name; do :; done; rm -r "$BUILDX_CONFIG"/*/"$name"'
 
 let stub: Stub
 let folder: string
+let env: Record<string, string>
 beforeEach(() => {
   stub = stubBuildx(FORGET)
   folder = join(stub.folder, 'docker/buildx')
+  env = { DOCKER_CONFIG: join(stub.folder, 'docker') }
 })
 afterEach(() => stub.remove())
 
@@ -34,11 +36,11 @@ function tree(): string[] {
 }
 
 const remove = (missing: readonly string[]) =>
-  removeBuilder(stub.buildx, { name: 'ours', program: undefined, configFolder: folder, missing })
+  removeBuilder(stub.buildx, { name: 'ours', fetched: undefined, configFolder: folder, missing })
 
 describe("buildx' configuration is as it was", () => {
   test('where there was none, twice', async () => {
-    const missing = missingPaths(folder)
+    const missing = missingPaths(env)
     used('ours')
     await remove(missing)
     await remove(missing)
@@ -50,14 +52,14 @@ describe("buildx' configuration is as it was", () => {
     used('theirs')
     for (const path of ['refs', '.buildNodeID']) rmSync(join(folder, path), { recursive: true })
     const before = tree()
-    const missing = missingPaths(folder)
+    const missing = missingPaths(env)
     used('ours')
     await remove(missing)
     expect(tree()).toEqual(before)
   })
 
   test('where the job has made another one since, which stays with what it needs', async () => {
-    const missing = missingPaths(folder)
+    const missing = missingPaths(env)
     used('ours')
     used('theirs')
     await remove(missing)
@@ -66,7 +68,7 @@ describe("buildx' configuration is as it was", () => {
   })
 
   test('and what others have put there stays', async () => {
-    const missing = missingPaths(folder)
+    const missing = missingPaths(env)
     used('ours')
     writeFileSync(join(folder, 'current'), '{}')
     await remove(missing)
@@ -83,6 +85,22 @@ test('where buildx fails it says what to do', async () => {
   await expect(remove([])).rejects.toThrow(
     new Problem('builder: buildx does not forget ours (locked); docker buildx rm --keep-daemon ours does'),
   )
+})
+
+test('the link to a buildx that was fetched goes too, where it is still ours', async () => {
+  const missing = missingPaths(env)
+  const fetched = { program: '/tools/buildx', link: pluginLink(env) }
+  expect(linkPlugin(fetched)).toBeUndefined()
+  expect(linkPlugin(fetched)).toContain('EEXIST')
+  await removeBuilder(stub.buildx, {
+    name: 'ours',
+    fetched: { ...fetched, program: '/other' },
+    configFolder: folder,
+    missing: [],
+  })
+  expect(tree()).toContain('docker/cli-plugins/docker-buildx')
+  await removeBuilder(stub.buildx, { name: 'ours', fetched, configFolder: folder, missing })
+  expect(tree()).toEqual([])
 })
 
 test.each([

@@ -18,7 +18,7 @@ function start(
     {
       name: 'b',
       options: { driver: {}, config: undefined, flags: undefined, ...options },
-      ...{ kubeconfig: '/job/kubeconfig', folder: stub.folder, wait },
+      ...{ kubeconfig: '/job/kubeconfig', folder: stub.folder, wait, registries: [], defaultConfig: undefined },
     },
     { makeNamespace: async () => {}, podsReady: async () => {}, notReady: async () => [], ...cluster },
   )
@@ -59,6 +59,13 @@ test("a pod that does not start ends the start, though buildx' own wait goes on"
   stub = stubBuildx('sleep 60')
   const held = new Problem('builder: a pod of it does not start')
   await expect(start({}, { podsReady: () => Promise.reject(held) })).rejects.toThrow(held)
+})
+
+test('what buildx has started is ready, whatever it made for it', async () => {
+  stub = stubBuildx('')
+  let watching: AbortSignal | undefined
+  await start({}, { podsReady: (_, signal) => new Promise(() => (watching = signal)) })
+  expect(watching?.aborted).toBe(true)
 })
 
 test("where buildx gives up first its words come with the pods' own", async () => {

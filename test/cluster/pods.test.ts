@@ -24,11 +24,6 @@ describe('a pod does not start by itself', () => {
     ['that no node can take', unscheduled('0/2 nodes are available: 2 Insufficient cpu.'), true],
     ['whose first pull failed: another follows', waiting('ErrImagePull'), false],
     ['that is being made', waiting('ContainerCreating'), false],
-    [
-      'whose nodes have just joined',
-      unscheduled('0/2 nodes are available: 2 node(s) had untolerated taint {node.kubernetes.io/not-ready: }.'),
-      false,
-    ],
     ['of which nothing is known yet', { metadata: { uid: '1' } }, false],
   ])('%s', (_, pod, stuck) => {
     expect(isStuck(pod)).toBe(stuck)

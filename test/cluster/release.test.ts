@@ -21,14 +21,22 @@ describe('the project’s own pages', () => {
   test('kind', () => {
     const url = downloadUrl(RELEASE_PAGES.kind.template, 'v0.33.0', linux)
     expect(url).toBe('https://github.com/kubernetes-sigs/kind/releases/download/v0.33.0/kind-linux-amd64')
-    expect(checksumUrl(url, RELEASE_PAGES.kind.checksumSuffix)).toBe(`${url}.sha256sum`)
+    expect(checksumUrl(url, RELEASE_PAGES.kind.checksumFile)).toBe(`${url}.sha256sum`)
     expect(latestUrl(RELEASE_PAGES.kind.template)).toBe('https://github.com/kubernetes-sigs/kind/releases/latest')
   })
 
   test('kubectl', () => {
     const url = downloadUrl(RELEASE_PAGES.kubectl.template, 'v1.34.0', { os: 'darwin', arch: 'arm64' })
     expect(url).toBe('https://dl.k8s.io/release/v1.34.0/bin/darwin/arm64/kubectl')
-    expect(checksumUrl(url, RELEASE_PAGES.kubectl.checksumSuffix)).toBe(`${url}.sha256`)
+    expect(checksumUrl(url, RELEASE_PAGES.kubectl.checksumFile)).toBe(`${url}.sha256`)
+  })
+
+  test('buildx, whose releases have one checksum file for all programs', () => {
+    const url = downloadUrl(RELEASE_PAGES.buildx.template, 'v0.29.1', linux)
+    expect(url).toBe('https://github.com/docker/buildx/releases/download/v0.29.1/buildx-v0.29.1.linux-amd64')
+    expect(checksumUrl(url, RELEASE_PAGES.buildx.checksumFile)).toBe(
+      'https://github.com/docker/buildx/releases/download/v0.29.1/checksums.txt',
+    )
   })
 })
 

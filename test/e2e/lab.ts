@@ -13,7 +13,18 @@ export interface Names {
   readonly kubernetesVersion: string
   readonly kindVersion: string
   readonly images: Readonly<
-    Record<'node' | 'nodeContainerd2' | 'dind' | 'dindNewest' | 'step' | 'registry' | 'buildkit' | 'web', string>
+    Record<
+      | 'node'
+      | 'nodeContainerd2'
+      | 'dind'
+      | 'dindNewest'
+      | 'step'
+      | 'registry'
+      | 'buildkit'
+      | 'buildkitRootless'
+      | 'web',
+      string
+    >
   >
   /** Absolute paths; a bare name where it is not on PATH. */
   readonly tools: Readonly<

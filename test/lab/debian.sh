@@ -64,6 +64,12 @@ newest_engine_part() {
   part engine-newest "$(key "$(declare -f fetch_debs newest_engine)" "${packages[@]}")" newest_engine "${packages[@]}"
 }
 
+# uidmap_part: newuidmap and newgidmap, for the one image that has them.
+uidmap_part() {
+  local packages=("uidmap/$DEBIAN")
+  part uidmap "$(key "$(declare -f fetch_debs)" "${packages[@]}")" fetch_debs "${packages[@]}"
+}
+
 # go_part: a Go compiler, where this machine has none that is new enough.
 go_part() {
   local version

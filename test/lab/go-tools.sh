@@ -81,6 +81,8 @@ go_tools() {
   one buildkite-agent github.com/buildkite/agent/v3 "$BUILDKITE_AGENT" github.com/buildkite/agent/v3
   one buildkitd github.com/moby/buildkit "$BUILDKIT" github.com/moby/buildkit/cmd/buildkitd \
     "-X github.com/moby/buildkit/version.Version=$BUILDKIT"
+  one rootlesskit github.com/rootless-containers/rootlesskit/v2 "$ROOTLESSKIT" \
+    github.com/rootless-containers/rootlesskit/v2/cmd/rootlesskit
   one buildctl github.com/moby/buildkit "$BUILDKIT" github.com/moby/buildkit/cmd/buildctl \
     "-X github.com/moby/buildkit/version.Version=$BUILDKIT"
 }

@@ -1,6 +1,6 @@
 # The images, each made anew when what it is made from has changed. The key of each is one of its labels.
 
-IMAGE_NAMES=(node node-containerd2 dind dind-sid step web registry buildkit)
+IMAGE_NAMES=(node node-containerd2 dind dind-sid step web registry buildkit buildkit-rootless)
 
 image_ref() {
   case $1 in
@@ -52,6 +52,7 @@ dind-sid_key() { key "$(recipe dind-sid)" "$(dind_key)" "$("$LAB/engine-newest/u
 step_key() { key "$(recipe step)" "$(readlink "$LAB"/{node24,docker-buildx})"; }
 web_key() { key "$(recipe web)"; }
 registry_key() { key "$(recipe registry)"; }
+buildkit-rootless_key() { key "$(recipe buildkit-rootless)" "$(readlink "$LAB"/{buildkitd,buildctl,rootlesskit,uidmap})"; }
 buildkit_key() { key "$(recipe buildkit)" "$(readlink "$LAB"/{buildkitd,buildctl})"; }
 
 # import_tree FOLDER CHANGE...: a folder becomes the image $REF, as one layer.
@@ -248,4 +249,28 @@ buildkit_image() {
   ln -s runc "$WORK/root/usr/sbin/buildkit-runc"
   install -m755 -t "$WORK/root/usr/bin" "$LAB/buildkitd/buildkitd" "$LAB/buildctl/buildctl"
   import_tree "$WORK/root" 'ENV PATH=/usr/local/bin:/usr/sbin:/usr/bin' 'VOLUME /var/lib/buildkit' 'ENTRYPOINT ["buildkitd"]'
+}
+
+# buildkit-rootless_image: as moby/buildkit's rootless images behave: BuildKit of a user without rights, in namespaces of its own.
+buildkit-rootless_image() {
+  local from=$LAB/image-root root=$WORK/root library
+  slim "$root" runc tar unpigz xz mount umount
+  ln -s runc "$root/usr/sbin/buildkit-runc"
+  install -m755 -t "$root/usr/bin" "$LAB/buildkitd/buildkitd" "$LAB/buildctl/buildctl" "$LAB/rootlesskit/rootlesskit"
+  install -m755 -t "$root/usr/bin" "$LAB"/uidmap/usr/bin/new{uid,gid}map
+  # by file capabilities: Debian's, as setuid programs, lack the CAP_SYS_ADMIN that a container does not give to root
+  python3 -c 'import os, struct, sys
+for name, bit in ("newuidmap", 7), ("newgidmap", 6):
+    os.setxattr(f"{sys.argv[1]}/{name}", "security.capability", struct.pack("<5I", 0x02000001, 1 << bit, 0, 0, 0))' "$root/usr/bin"
+  for library in $("$from"/lib64/ld-linux-*.so.? --library-path "$(echo "$from"/lib/*-linux-gnu)" --list "$root/usr/bin/newuidmap" |
+    grep -o "$from[^ ]*"); do
+    [ -e "$root${library#"$from"}" ] || install -D "$(realpath -e "$library")" "$root${library#"$from"}"
+  done
+  echo 'user:x:1000:1000::/home/user:/bin/sh' >>"$root/etc/passwd"
+  echo 'user:100000:65536' | tee "$root/etc/subuid" >"$root/etc/subgid"
+  mkdir -p "$root/run/user/1000" "$root"/home/user/.local/{tmp,share/buildkit}
+  chown -R 1000:1000 "$root/run/user/1000" "$root/home/user"
+  TAR_OPTIONS='--xattrs --xattrs-include=security.capability' import_tree "$root" 'USER 1000:1000' 'ENV HOME=/home/user' 'ENV USER=user' 'ENV XDG_RUNTIME_DIR=/run/user/1000' \
+    'ENV TMPDIR=/home/user/.local/tmp' 'ENV BUILDKIT_HOST=unix:///run/user/1000/buildkit/buildkitd.sock' \
+    'ENV PATH=/usr/local/bin:/usr/sbin:/usr/bin' 'VOLUME /home/user/.local/share/buildkit' 'ENTRYPOINT ["rootlesskit","buildkitd"]'
 }

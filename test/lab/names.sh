@@ -16,6 +16,7 @@ write_names() {
     "step": "$(image_ref step)",
     "registry": "$(image_ref registry)",
     "buildkit": "$(image_ref buildkit)",
+    "buildkitRootless": "$(image_ref buildkit-rootless)",
     "web": "$(image_ref web)"
   },
   "tools": {

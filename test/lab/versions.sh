@@ -7,6 +7,7 @@ KIND=v0.33.0
 BUILDX=v0.29.1
 COMPOSE=v2.38.2 # newer ones want a newer Go than Debian's
 BUILDKIT=v0.24.0
+ROOTLESSKIT=v2.3.5
 BUILDKITE_AGENT=v3.62.0 # newer ones need a module that was not to be had when this was written
 ACT=0.2.89
 NODE=24.11.1
