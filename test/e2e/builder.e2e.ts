@@ -3,7 +3,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { REGISTRY_IMAGE } from '../../src/images/registry.ts'
-import { type GitHubJob, startGitHubJob, type Use } from './github-job.ts'
+import { annotations, type GitHubJob, startGitHubJob, type Use } from './github-job.ts'
 import { listing, names } from './lab.ts'
 import { createPlace, type Place } from './place.ts'
 
@@ -74,9 +74,9 @@ async function podsOf(contexts: readonly string[], namespace: string): Promise<s
 }
 
 async function expectRemoved(use: Use): Promise<void> {
-  const { code, log } = await job.post(use)
-  expect(code, log).toBe(0)
-  expect(log).not.toMatch(/warning/i)
+  const post = await job.post(use)
+  expect(post.code, post.log).toBe(0)
+  expect(annotations(post, 'warning')).toEqual([])
   expect(await prints(CONFIGURATION)).toBe(configuration)
   expect(await listing(place.docker)).toEqual(onEngine)
 }
