@@ -43,7 +43,7 @@ export async function downStale(world: World): Promise<void> {
   const { engine, me } = await here(world, parseEngineOptions('down', withoutStale(host.given())))
   await host.group('Remove what other jobs left on the engine', async () => {
     const clock = (): number => now() + engine.clockAhead
-    const { removed, failed } = await reap(dockerAt(engine, run), me, clock, REMOVAL_LIMIT)
+    const { removed, failed } = await reap(dockerAt(engine, run), me, clock, REMOVAL_LIMIT, engine.cgroupVersion)
     for (const what of removed) host.info(`Removed ${what}`)
     if (removed.length + failed.length === 0)
       host.info('There is nothing to remove; status shows what there is, and until when')

@@ -42,9 +42,16 @@ export interface Reaped {
  *
  * @param clock milliseconds since 1970 by the engine's clock
  * @param limit milliseconds that it may take
+ * @param cgroupVersion the engine's, where it is known
  * @throws Problem where the engine does not tell what it has
  */
-export async function reap(docker: Docker, me: Me, clock: () => number, limit: number): Promise<Reaped> {
+export async function reap(
+  docker: Docker,
+  me: Me,
+  clock: () => number,
+  limit: number,
+  cgroupVersion?: string,
+): Promise<Reaped> {
   const deadline = performance.now() + limit
   const left = (): number => Math.max(1, deadline - performance.now())
   const { holdings } = await survey(docker, limit)
@@ -61,7 +68,7 @@ export async function reap(docker: Docker, me: Me, clock: () => number, limit: n
   await Promise.all(
     stale.map(async ({ holding, why }) => {
       try {
-        const what = await removeHolding(docker, holding, left())
+        const what = await removeHolding(docker, holding, left(), cgroupVersion)
         if (what !== undefined) removed.push(`${what}: ${why}`)
       } catch (error) {
         failed.push(`${holding.cluster}: ${messageOf(error)}`)
@@ -72,12 +79,17 @@ export async function reap(docker: Docker, me: Me, clock: () => number, limit: n
 }
 
 /** @returns what was removed; undefined where nothing was there any more, or nothing could go yet */
-async function removeHolding(docker: Docker, holding: Holding, limit: number): Promise<string | undefined> {
+async function removeHolding(
+  docker: Docker,
+  holding: Holding,
+  limit: number,
+  cgroupVersion: string | undefined,
+): Promise<string | undefined> {
   const { cluster, use, network, planned } = holding
   const record = recordName(cluster)
   if (!holding.hasRecord) return removeThings(docker, holding, limit)
   const registry = planned.find(name => name === `${cluster}-registry`)
   const nodes = planned.filter(name => name !== registry)
   const target = { cluster, use, record, network, nodes, registry, networkIsTheUsers: network !== record }
-  return removeCluster(docker, target, { limit })
+  return removeCluster(docker, target, { limit, cgroupVersion })
 }

@@ -22,6 +22,7 @@ import { CommandFailed } from '../lib/run.ts'
 import { LABEL, type Plan } from '../plan.ts'
 import { plannedContainers, removeLateNodes } from './late-nodes.ts'
 import type { Holding } from './survey.ts'
+import { thawLate } from './thaw.ts'
 
 /** How long a removal may take, in milliseconds: an engine that hangs must not hold up the job's end. */
 const LIMIT = 60_000
@@ -54,13 +55,22 @@ export async function findRecord(
  *
  * @param given.container the step's own container, where it may have joined the cluster's network
  * @param given.limit milliseconds that it may take
+ * @param given.cgroupVersion the engine's, where it is known
  * @returns what was removed, for the log; undefined where this use has nothing on the engine (any more)
  * @throws Problem that says what the engine did not remove in time
  */
 export async function removeCluster(
   docker: Docker,
   target: Target,
-  { container, limit = LIMIT }: { readonly container?: string | undefined; readonly limit?: number } = {},
+  {
+    container,
+    limit = LIMIT,
+    cgroupVersion,
+  }: {
+    readonly container?: string | undefined
+    readonly limit?: number
+    readonly cgroupVersion?: string | undefined
+  } = {},
 ): Promise<string | undefined> {
   const { cluster } = target
   const remover = removing(docker, limit)
@@ -75,7 +85,8 @@ export async function removeCluster(
     ...(await remover.ids(clusterServices(cluster))),
   ]
   // Force kills: a stop would wait for the node's init to the end of its time-out.
-  await remover.remove([...nodes, ...services], listAgain, removeContainers)
+  const endThaw = cgroupVersion === '1' && nodes.length > 0 ? thawLate(docker, nodes) : () => {}
+  await remover.remove([...nodes, ...services], listAgain, removeContainers).finally(endThaw)
   const someMayCome = nodes.length + services.length < plannedContainers(target).length
   const late = someMayCome ? await removeLateNodes(docker, target, remover.left()) : 0
   // Where an earlier post was ended half-way it has left already, and the engine says so.

@@ -243,6 +243,31 @@ export const takeName = (name: string, cluster: string, any: string): string[] =
 /** Prints the ids of the engine's images. */
 export const imageIds: readonly string[] = ['image', 'ls', '--quiet', '--no-trunc']
 
+/** Prints the id of a container's image. */
+export const containerImage = (id: string): string[] => ['container', 'inspect', '--format={{.Image}}', id]
+
+/**
+ * Lets every frozen process below some containers run, on an engine with the first version of cgroups.
+ *
+ * @param image one with /bin/sh, mount and find
+ * @param ids whole ones, as cgroups have them in their names
+ */
+export const thawContainers = (image: string, ids: readonly string[]): string[] => [
+  'run',
+  '--rm',
+  '--privileged',
+  '--userns=host',
+  '--cgroupns=host',
+  '--network=none',
+  '--entrypoint=/bin/sh',
+  image,
+  '-c',
+  // Docker shows a container its own part of the hierarchy only, so it is mounted once more.
+  'mkdir /tmp/freezer && mount -t cgroup -o freezer none /tmp/freezer && for id; do find /tmp/freezer -path "*/$id/*" -name freezer.state | while read -r state; do echo THAWED >"$state"; done; done',
+  'sh',
+  ...ids,
+]
+
 export const removeContainers = (ids: readonly string[]): string[] => ['rm', '--force', '--volumes', ...ids]
 export const removeNetworks = (ids: readonly string[]): string[] => ['network', 'rm', ...ids]
 export const removeVolumes = (names: readonly string[]): string[] => ['volume', 'rm', '--force', ...names]

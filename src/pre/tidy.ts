@@ -13,7 +13,7 @@ const LIMIT = 30_000
 export async function tidyEngine({ host, run, now, signal }: World, engine: Engine): Promise<void> {
   try {
     const clock = (): number => now() + engine.clockAhead
-    const { removed, failed } = await reap(dockerAt(engine, run), host.identity, clock, LIMIT)
+    const { removed, failed } = await reap(dockerAt(engine, run), host.identity, clock, LIMIT, engine.cgroupVersion)
     if (removed.length > 0) host.info(`Removed what other jobs left on the engine: ${removed.join('; ')}`)
     if (failed.length > 0 && !signal.aborted) {
       host.warning(`What other jobs left on the engine is still there: ${failed.join('; ')}`)
