@@ -10,7 +10,10 @@ const NOISE = [
   /^[\w./-]+\.[\w.()*[\]-]+$/,
   /^Unfortunately, an error has occurred/,
   /^If you are on a systemd-powered system/,
-  /^\s+- /,
+  /^A control plane component may have crashed/,
+  /^To troubleshoot, list all containers/,
+  /^Here is one example how/,
+  /^\s+(- |Once you have found)/,
   /^\s*[•✓✗] /u,
   /^\s*$/,
 ]

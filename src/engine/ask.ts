@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import http from 'node:http'
 import https from 'node:https'
+import { isIP } from 'node:net'
 import type { EngineVariable } from '../plan.ts'
 
 /** How to talk to an engine that may be there. */
@@ -128,14 +129,20 @@ function get(
       response.on('error', reject)
     })
     // The option `timeout` is for silence alone; an answer that drips must end too.
-    const limit = setTimeout(
-      () => request.destroy(Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' })),
-      options.timeout,
-    )
-    request.on('close', () => clearTimeout(limit))
-    request.on('timeout', () => {
-      request.destroy(Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' }))
+    let asksForName = typeof options.host === 'string' && isIP(options.host) === 0
+    const late = (): void => {
+      // A resolver that does not answer has a longer patience than we.
+      request.destroy(Object.assign(new Error('no answer in time'), { code: asksForName ? 'EAI_AGAIN' : 'ETIMEDOUT' }))
+    }
+    const limit = setTimeout(late, options.timeout)
+    request.on('socket', socket => {
+      if (!socket.connecting) asksForName = false
+      socket.once('lookup', () => {
+        asksForName = false
+      })
     })
+    request.on('close', () => clearTimeout(limit))
+    request.on('timeout', late)
     request.on('error', reject)
   })
 }

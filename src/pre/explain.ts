@@ -16,15 +16,18 @@ const FULL =
  */
 export async function explain(error: unknown, { world, docker, plan }: Use): Promise<unknown> {
   if (error instanceof NoImage) return error
-  const ended = await endedNodes(docker, plan).catch(() => undefined)
   // An engine that does not even say this has no logs to give.
-  if (ended === undefined) return error
+  if ((await endedNodes(docker, plan).catch(() => undefined)) === undefined) return error
   const { host, signal } = world
   const wanted = plan.logs === 'never' ? undefined : plan.logsDir
   const { folder, files } = await exportLogs(docker, plan, wanted, host, signal)
   world.report.logsDir = folder
   if (folder !== undefined) await host.setOutputs({ 'logs-dir': folder })
-  const full = /no space left on device/i.test(messageOf(error)) ? [FULL] : []
+  // Not before: what ran in a node is gone a moment before the engine says that the node is.
+  const ended = await endedNodes(docker, plan).catch(() => [])
+  const disks = plan.nodes.map(node => files.get(`${node}/disk.txt`)?.toString('utf8') ?? '')
+  const isFull = /no space left on device/i.test(messageOf(error)) || disks.some(disk => / 100% /.test(disk))
+  const full = isFull ? [FULL] : []
   const more = [...full, ...ended, ...kubeletFailures(files, plan.nodes)]
   return more.length === 0 ? error : new Problem([messageOf(error), ...more].join('\n'))
 }
