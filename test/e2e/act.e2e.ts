@@ -126,8 +126,15 @@ describe('a matrix of two cells on one engine (matrix.yml)', () => {
     expect(run.code, run.log).toBe(0)
     expect(run.jobs.map(({ result }) => result)).toEqual(['success', 'success'])
     const clusters = run.jobs.map(({ outputs }) => outputs['name'])
-    const made = clusters.map(name => at(run, `Create the cluster ${name}: done`))
-    const removed = clusters.map(name => at(run, `Removed ${name}`))
+    const lines = run.log.split('\n')
+    const made = clusters.map(name => {
+      const start = lines.findIndex(line => line.includes(`::group::Create the cluster ${name}`))
+      const cell = /^\[[^\]]+\]/.exec(lines[start] ?? '')?.[0] ?? name ?? ''
+      return lines.findIndex((line, at) => at > start && line.startsWith(cell) && line.includes('::endgroup::'))
+    })
+    expect(made, run.log).not.toContain(-1)
+    const removed = clusters.map(name => lines.findIndex(line => line.includes(`Removed ${name}`)))
+    expect(removed, run.log).not.toContain(-1)
     expect(Math.max(...made), run.log).toBeLessThan(Math.min(...removed))
   })
 
