@@ -253,7 +253,7 @@ buildkit_image() {
 
 # buildkit-rootless_image: as moby/buildkit's rootless images behave: BuildKit of a user without rights, in namespaces of its own.
 buildkit-rootless_image() {
-  local from=$LAB/image-root root=$WORK/root library
+  local from=$LAB/image-root root=$WORK/root library loader
   slim "$root" runc tar unpigz xz mount umount
   ln -s runc "$root/usr/sbin/buildkit-runc"
   install -m755 -t "$root/usr/bin" "$LAB/buildkitd/buildkitd" "$LAB/buildctl/buildctl" "$LAB/rootlesskit/rootlesskit"
@@ -262,8 +262,8 @@ buildkit-rootless_image() {
   python3 -c 'import os, struct, sys
 for name, bit in ("newuidmap", 7), ("newgidmap", 6):
     os.setxattr(f"{sys.argv[1]}/{name}", "security.capability", struct.pack("<5I", 0x02000001, 1 << bit, 0, 0, 0))' "$root/usr/bin"
-  for library in $("$from"/lib64/ld-linux-*.so.? --library-path "$(echo "$from"/lib/*-linux-gnu)" --list "$root/usr/bin/newuidmap" |
-    grep -o "$from[^ ]*"); do
+  loader=$(echo "$from"/lib64/ld-linux-*.so.?)
+  for library in $("$loader" --library-path "$(echo "$from"/lib/*-linux-gnu)" --list "$root/usr/bin/newuidmap" | grep -o "${from}[^ ]*"); do
     [ -e "$root${library#"$from"}" ] || install -D "$(realpath -e "$library")" "$root${library#"$from"}"
   done
   echo 'user:x:1000:1000::/home/user:/bin/sh' >>"$root/etc/passwd"
