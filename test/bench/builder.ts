@@ -38,7 +38,7 @@ try {
   // BuildKit's pods pull the base image from the lab's mirror, as the engine does.
   const { host } = new URL(names.mirror)
   const config = `[registry."docker.io"]\n  mirrors = ["${host}"]\n[registry."${host}"]\n  http = true\n`
-  succeeded(await job.run(`cat >~/buildkitd.toml`, { input: config }))
+  succeeded(await job.run(`cat >/tmp/buildkitd.toml`, { input: config }))
   let builds = 0
 
   /** Four contexts at once, each as a new build. @returns milliseconds */
@@ -57,7 +57,7 @@ try {
       'node-image': node,
       workers: '2',
       'download-url': `kind=${place.page.templates.kind}\nkubectl=${place.page.templates.kubectl}`,
-      builder: `image=${buildkit}\nreplicas=${replicas}\nbuildkitd-config=/root/buildkitd.toml`,
+      builder: `image=${buildkit}\nreplicas=${replicas}\nbuildkitd-config=/tmp/buildkitd.toml`,
     })
     succeeded(use)
     const seconds = /The builder \S+ is ready after ([\d.]+)s/.exec(use.log)?.[1]

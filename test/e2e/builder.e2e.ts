@@ -180,8 +180,8 @@ describe('two replicas at random, without rights', () => {
   let use: Use
 
   beforeAll(async () => {
-    await prints('cat >~/buildkitd.toml', '[registry."nobody.example"]\n  mirrors = ["nowhere.example"]\n')
-    const own = inputs('replicas=2\nloadbalance=random\nrootless=true\nbuildkitd-config=/root/buildkitd.toml')
+    await prints('cat >/tmp/buildkitd.toml', '[registry."nobody.example"]\n  mirrors = ["nowhere.example"]\n')
+    const own = inputs('replicas=2\nloadbalance=random\nrootless=true\nbuildkitd-config=/tmp/buildkitd.toml')
     use = await job.use({ ...own, registry: 'true', builder: own.builder.replace(buildkit, buildkitRootless) })
     expect(use.code, use.log).toBe(0)
   })
