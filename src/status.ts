@@ -60,7 +60,7 @@ async function here(world: World, options: EngineOptions): Promise<{ readonly en
   return { engine: await findEngine(options, { signal, info, debug, env }), me: plan ?? host.identity }
 }
 
-/** What is known of the engine as one object, for people and for programs; the README describes it. */
+/** What is known of the engine as one object, for people and for programs; docs/lifecycle.md describes it. */
 export function toStatus(
   { holdings, foreign }: Survey,
   me: Me,
