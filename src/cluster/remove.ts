@@ -8,6 +8,7 @@ import {
   type Docker,
   disconnectNetwork,
   madeNetworks,
+  marksOn,
   networkMembers,
   recordLabels,
   recordOf,
@@ -79,7 +80,11 @@ export async function removeCluster(
     remover.ids(clusterContainers(cluster)),
     remover.ids(clusterServices(cluster)),
   ])
-  if (record?.[LABEL.use] !== target.use) return undefined
+  if (record?.[LABEL.use] !== target.use) {
+    // An earlier removal may have been ended between its last two commands.
+    if (target.networkIsTheUsers) await docker.try(removeVolumes([markOf(target)]), { timeout: remover.left() })
+    return undefined
+  }
   const listAgain = async (): Promise<string[]> => [
     ...(await remover.ids(clusterContainers(cluster))),
     ...(await remover.ids(clusterServices(cluster))),
@@ -99,12 +104,13 @@ export async function removeCluster(
     removeOwnNetworks(docker, target, remover),
     listVolumes().then(volumes => remover.remove(volumes, listVolumes, removeVolumes)),
   ])
+  // The mark goes after the record: who sees the record without it takes this cluster for one that stays.
   const marks = target.networkIsTheUsers ? [markOf(target)] : []
   const listRecord = async (): Promise<string[]> => {
     const still = await remover.ids(recordOf(target))
-    return still.length === 0 ? [] : [...marks, ...still]
+    return still.length === 0 ? [] : [...still, ...marks]
   }
-  await remover.remove([...marks, target.record], listRecord, removeVolumes)
+  await remover.remove([target.record, ...marks], listRecord, removeVolumes)
   const parts = [
     count(nodes.length + late, 'node'),
     ...(services.length > 0 ? ['its registry'] : []),
@@ -122,12 +128,14 @@ function markOf({ record }: Pick<Plan, 'record'>): string {
 /**
  * True where other clusters are on the target's network, or will be. Both sides say what they are about to do before they look:
  * here a mark, then the records of others; there a record, then the marks (`makeNetwork`). So at least one sees the other,
- * and no network goes that another job has seen and not used yet.
+ * and no network goes that another job has seen and not used yet. Others that leave at the same time, which their marks tell,
+ * have nothing on it any more: of those each tries to remove it. The marks are read before the records, since they go after them.
  */
-async function othersCome(docker: Docker, target: Target, remover: Removing): Promise<boolean> {
+async function othersStay(docker: Docker, target: Target, remover: Removing): Promise<boolean> {
   await docker.run(createMark(markOf(target), target.network), { timeout: remover.left() })
+  const marks = await remover.ids(marksOn(target.network))
   const records = await remover.ids(recordsOn(target.network))
-  return records.some(record => record !== target.record)
+  return records.some(record => record !== target.record && !marks.includes(markOf({ record })))
 }
 
 /**
@@ -220,7 +228,7 @@ async function removeOwnNetworks(
     const [own, made] = await Promise.all([remover.ids(clusterNetworks(cluster)), remover.ids(madeNetworks(network))])
     const shared = [...new Set([...own, ...made])]
     if (shared.length === 0) return 'none'
-    if (await othersCome(docker, target, remover)) return 'stays'
+    if (await othersStay(docker, target, remover)) return 'stays'
     const removed = await docker.try(removeNetworks(shared), { timeout: remover.left() })
     if (removed.code === 0 || /not found/i.test(removed.stderr)) return 'removed'
     if (/has active endpoints/i.test(removed.stderr)) return 'stays'

@@ -111,7 +111,7 @@ describe('the removal of a network', () => {
   test('that several clusters share is left to the last of them, whoever made it', async () => {
     const shared = engine({ ...record, [ofName]: ok('id1\n'), 'network rm': busy })
     expect(await removeCluster(shared.docker, theirs)).toBe('c (0 nodes; the network ci stays, others are on it)')
-    expect(shared.asked.at(-1)).toBe(`volume rm --force ${theirs.record}-leaving ${theirs.record}`)
+    expect(shared.asked.at(-1)).toBe(`volume rm --force ${theirs.record} ${theirs.record}-leaving`)
 
     const last = engine({ ...record, [ofName]: ok('id1\n') })
     expect(await removeCluster(last.docker, theirs)).toBe('c (0 nodes and its network)')

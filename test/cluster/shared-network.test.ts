@@ -54,16 +54,22 @@ function engine() {
       things.set(last, labelsIn(args))
       return ok([last])
     }
-    for (const name of args.slice(2)) things.delete(name)
-    return ok()
+    return things.delete(last) || args.includes('--force') ? ok() : no(`${what} ${last} not found`)
   }
 
   /** @param before runs before each command, with the number of those before it */
   const client = (before: (index: number, args: readonly string[]) => unknown = () => {}): Docker => {
     let count = 0
     const ask = async (args: readonly string[]): Promise<Result> => {
-      await before(count++, args)
-      return answer(args)
+      // The engine's client removes one after the other, and is done with those that could go.
+      const names = args[1] === 'rm' ? args.filter((arg, index) => index > 1 && !arg.startsWith('--')) : []
+      const steps = names.length > 0 ? names.map(name => [...args.slice(0, 2), '--force', name]) : [args]
+      const results: Result[] = []
+      for (const step of steps) {
+        await before(count++, step)
+        results.push(answer(args.includes('--force') ? step : step.filter(arg => arg !== '--force')))
+      }
+      return results.find(({ code }) => code !== 0) ?? (results.at(-1) as Result)
     }
     return {
       try: ask,
@@ -135,6 +141,13 @@ describe('a post that leaves a network beside a pre that comes', () => {
     expect([networks.size, volumes.size], moment).toEqual([0, 0])
   }
 
+  test('that was ended between its last two commands leaves no mark when it is run again', async () => {
+    const { client, volumes } = engine()
+    volumes.set(`${leaving.record}-leaving`, { [LABEL.leaving]: 'ci' })
+    expect(await removeCluster(client(), leaving)).toBeUndefined()
+    expect(volumes.size).toBe(0)
+  })
+
   test('says that it stays where the other has nothing on it yet', async () => {
     const { client } = engine()
     await make(client(), leaving)
@@ -150,4 +163,54 @@ describe('a post that leaves a network beside a pre that comes', () => {
     await makeNetwork(client(), coming, undefined, 50)
     expect([...volumes.keys()]).toEqual([coming.record])
   })
+})
+
+describe('two posts that leave a network at the same time', () => {
+  test('remove it, in whichever order their commands come', async () => {
+    const { client } = engine()
+    await make(client(), leaving)
+    let commands = 0
+    await removeCluster(
+      client(() => commands++),
+      leaving,
+    )
+    const counts = Array.from({ length: commands + 2 }, (_, count) => count)
+    const orders = counts.flatMap(first =>
+      counts.filter(then => then >= first).flatMap(then => counts.map(middle => ({ first, middle, then }))),
+    )
+    await Promise.all(orders.map(leaveTogether))
+  })
+
+  /** The second post begins before the first one's command `first`, stops before its own `middle` and goes on at `then`. */
+  async function leaveTogether(order: { first: number; middle: number; then: number }): Promise<void> {
+    const { client, networks, volumes } = engine()
+    await make(client(), leaving)
+    await make(client(), coming)
+    let goOn = (): void => {}
+    const mayGoOn = new Promise<void>(resolve => {
+      goOn = resolve
+    })
+    let second: Promise<unknown> | undefined
+    const begin = (): Promise<unknown> =>
+      new Promise(resolve => {
+        const wait = (index: number): unknown => {
+          if (index !== order.middle) return
+          resolve(undefined)
+          return mayGoOn
+        }
+        second = removeCluster(client(wait), coming)
+        second.then(resolve, resolve)
+      })
+    const act = async (index: number): Promise<void> => {
+      if (index === order.first) await begin()
+      if (index !== order.then) return
+      goOn()
+      await second
+    }
+    await removeCluster(client(act), leaving)
+    if (second === undefined) await begin()
+    goOn()
+    await second
+    expect([networks.size, volumes.size], JSON.stringify(order)).toEqual([0, 0])
+  }
 })
