@@ -26,7 +26,7 @@ export async function load(world: World): Promise<void> {
       readArchives(paths, 'images', plan.engine.architecture),
       resolveImages(docker, wanted, resolvingAt(plan, world)),
     ])
-    await loadImages(docker, { references: await images, archives }, nodes, host)
+    await loadImages(docker, plan, { references: await images, archives }, nodes, host)
   })
 }
 

@@ -312,26 +312,23 @@ export const imageId = (reference: string): string[] => ['image', 'inspect', '--
 /** Reads an archive, packed or not, into the engine. */
 export const loadArchive = (path: string): string[] => ['load', '--quiet', `--input=${path}`]
 
-/** Prints a line of JSON for each image, in the order of the references: its id, and the digests of its unpacked layers. */
+/** Prints a line of JSON for each image, in the order of the references: its id, its bytes, and the digests of its unpacked layers. */
 export const describeImages = (references: readonly string[]): string[] => [
   'image',
   'inspect',
-  '--format={"id":{{json .Id}},"layers":{{json .RootFS.Layers}}}',
+  '--format={"id":{{json .Id}},"size":{{json .Size}},"layers":{{json .RootFS.Layers}}}',
   '--',
   ...references,
 ]
 
 /**
- * Reads an image archive from stdin into the node's containerd, where the kubelet looks (namespace k8s.io). One import waits
+ * Reads an image archive from stdin into a node's containerd, where the kubelet looks (namespace k8s.io). One import waits
  * for another in the node, whoever began it, and ends there too when it takes too long: a killed docker CLI ends nothing.
  * With --digests the kubelet also sees by which manifest an image came.
  *
  * @param limit seconds
  */
-export const importImages = (node: string, snapshotter: string, limit: number): string[] => [
-  'exec',
-  '--interactive',
-  node,
+export const importCommand = (snapshotter: string, limit: number): string[] => [
   'flock',
   `--timeout=${limit}`,
   '/run/kind-in-dind-import.lock',
@@ -345,6 +342,46 @@ export const importImages = (node: string, snapshotter: string, limit: number): 
   '--digests',
   `--snapshotter=${snapshotter}`,
   '-',
+]
+
+/** Does so in a node. */
+export const importImages = (node: string, snapshotter: string, limit: number): string[] => [
+  'exec',
+  '--interactive',
+  node,
+  ...importCommand(snapshotter, limit),
+]
+
+/** Prints the ids that the containers' first processes have on the engine, a line each. */
+export const pidsOf = (containers: readonly string[]): string[] => ['inspect', '--format={{.State.Pid}}', ...containers]
+
+/** Runs a script of bash beside the engine: with its processes, and its socket as /engine.sock. */
+export const runBeside = (given: {
+  readonly name: string
+  readonly image: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly socket: string
+  readonly script: string
+  readonly args: readonly string[]
+}): string[] => [
+  'run',
+  '--rm',
+  '--pull=never',
+  `--name=${given.name}`,
+  ...labelFlags(given.labels),
+  '--privileged',
+  // As for nodes, where the engine has userns-remap.
+  '--userns=host',
+  '--pid=host',
+  '--network=none',
+  // As --mount and not as --volume, which would make an empty folder where there is none.
+  `--mount=type=bind,"source=${given.socket.replaceAll('"', '""')}",target=/engine.sock`,
+  '--entrypoint=bash',
+  given.image,
+  '-c',
+  given.script,
+  'beside',
+  ...given.args,
 ]
 
 /** Prints `name|ports` of each running container. */

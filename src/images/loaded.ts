@@ -21,8 +21,9 @@ export interface Loaded {
 /** The line that tells of an image: how it came, how many bytes of how many, how long it took. */
 export function loadedLine({ image, had, brought, size, sent, took }: Loaded): string {
   if (brought === 0) return `${image}: every node had it`
+  const whole = size === undefined ? '' : `, ${formatBytes(size)} each`
   const bytes =
-    size === undefined || sent === undefined ? '' : `, sent ${formatBytes(sent)} of ${formatBytes(size * brought)}`
+    size === undefined || sent === undefined ? whole : `, sent ${formatBytes(sent)} of ${formatBytes(size * brought)}`
   const others = had === 0 ? '' : `, ${had} had it`
   return `${image}: ${loadedInto(brought)}${bytes} in ${formatDuration(took)}${others}`
 }

@@ -83,7 +83,7 @@ async function openRegistry({ world, plan, docker }: Use, { kubeconfig, registry
 async function loadAll({ world: { host, report, timeline }, plan, docker, images, archives }: Use): Promise<void> {
   const references = await images
   const loaded = await timeline.span('Load images', () =>
-    loadImages(docker, { references, archives }, plan.nodes, host),
+    loadImages(docker, plan, { references, archives }, plan.nodes, host),
   )
   report.images.push(...loaded.map(loadedFigures))
 }

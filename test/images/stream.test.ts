@@ -10,7 +10,7 @@ import type { Loaded } from '../../src/images/loaded.ts'
 import { chainIds } from '../../src/images/oci.ts'
 import { streamImages } from '../../src/images/stream.ts'
 import { readTar, TAR_END, tarFile } from '../../src/images/tar.ts'
-import { type Argv, createRunner, type Runner } from '../../src/lib/run.ts'
+import { type Argv, createRunner, type Result, type Runner } from '../../src/lib/run.ts'
 import { type FakeLayout, layer, layoutOf, sha256 } from './layout.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'stream-'))
@@ -44,6 +44,10 @@ function dockerOf(
     readonly nodes?: Readonly<Record<string, Node>>
     readonly save?: string
     readonly load?: string
+    /** Bytes of each image, as the engine tells them. */
+    readonly size?: number
+    /** What a container beside the engine prints. */
+    readonly beside?: Result
   } = {},
 ) {
   const layout = given.layout ?? engine
@@ -56,7 +60,9 @@ function dockerOf(
       const [, verb, node = ''] = argv
       const ok = (stdout: string) => ({ code: 0, stdout, stderr: '' })
       if (verb === 'image')
-        return ok(layout.images.map(i => JSON.stringify({ id: i.config, layers: i.diffIds })).join('\n'))
+        return ok(
+          layout.images.map(i => JSON.stringify({ id: i.config, size: given.size, layers: i.diffIds })).join('\n'),
+        )
       const { images = [], snapshots = [], blobs = [] } = given.nodes?.[node] ?? {}
       return ok(
         [
@@ -67,6 +73,11 @@ function dockerOf(
           blobs.join('\n'),
         ].join('-- kind-in-dind --\n'),
       )
+    },
+    try: async (argv: Argv, options) => {
+      started.push(argv.slice(1, 2).join(' '))
+      for (const line of given.beside?.stdout.split('\n') ?? []) options?.onLine?.(line)
+      return given.beside ?? { code: 125, stdout: '', stderr: 'no such socket' }
     },
     start: (argv: Argv) => {
       const [, verb, , node = ''] = argv
@@ -201,6 +212,59 @@ describe('streaming images into nodes', () => {
     expect((await received('one')).images).toEqual({ [`docker.io/library/web@${digest}`]: layout.images[0]?.top })
   })
 
+  describe('beside the engine', () => {
+    const large = 100_000_000
+    const beside = { cluster: 'c', image: 'node', labels: {}, socket: '/docker.sock' }
+    const both = { code: 0, stdout: 'whole\ndone 0\ndone 1', stderr: '' }
+    const go = (docker: Docker, references = ['a:1', 'b:1']): Promise<readonly Loaded[]> =>
+      streamImages(docker, { references, archives: [] }, ['one', 'two'], {
+        debug: line => void debugged.push(line),
+        beside,
+      })
+
+    test('is where much goes to nodes that have nothing of it', async () => {
+      const { docker, started } = dockerOf({ size: large, beside: both })
+      expect(await go(docker)).toMatchObject([
+        { image: 'a:1', had: 0, brought: 2, size: large, sent: undefined },
+        { image: 'b:1', had: 0, brought: 2, size: large, sent: undefined },
+      ])
+      expect(started).toEqual(['run'])
+    })
+
+    test('a node that did not get it there gets a read of its own', async () => {
+      const { docker, started } = dockerOf({ size: large, beside: { ...both, stdout: 'whole\ndone 0\nfailed 1' } })
+      await go(docker)
+      expect(started.map(line => line.split(' ').slice(0, 3).join(' '))).toEqual([
+        'run',
+        'save -- a:1',
+        'exec --interactive two',
+      ])
+      expect((await received('two')).layers).toEqual(all)
+    })
+
+    test('is left where it is not open, and all go through the step', async () => {
+      const { docker, started } = dockerOf({ size: large })
+      expect(await go(docker)).toMatchObject([{ brought: 2, sent: 400_000 }, { brought: 2 }])
+      expect(started.slice(0, 3)).toEqual(['run', 'rm', 'save -- a:1 b:1'])
+      expect(debugged.join()).toMatch(/^The images do not go beside the engine: .*no such socket/)
+    })
+
+    test.each<[string, Parameters<typeof dockerOf>[0], string[]]>([
+      ['it is little', { size: 10_000 }, ['a:1']],
+      ['a node has a layer of it', { nodes: { two: { snapshots: chainIds(a?.diffIds ?? []).slice(0, 1) } } }, ['a:1']],
+      [
+        'a node has one of the images',
+        { nodes: { two: { images: [{ id: b?.config ?? '', repoTags: ['docker.io/library/b:1'] }] } } },
+        ['a:1', 'b:1'],
+      ],
+      ['an image is named by its digest', {}, ['a:1', `b@sha256:${'d'.repeat(64)}`]],
+    ])('is not taken where %s', async (_, given, references) => {
+      const { docker, started } = dockerOf({ size: large, beside: both, ...given })
+      await go(docker, references)
+      expect(started).not.toContain('run')
+    })
+  })
+
   describe('from archives', () => {
     const write = async (name: string, content: Buffer): Promise<Archive> => {
       writeFileSync(join(folder, name), content)
@@ -297,7 +361,7 @@ describe('streaming images into nodes', () => {
       for (const node of ['one', 'two', 'three'])
         expect((await received(node)).layers).toEqual(large.images[0]?.diffIds)
       expect(started.filter(line => line.startsWith('save'))).toHaveLength(2)
-      expect(debugged).toEqual(['two held up the others: it gets a read of its own'])
+      expect(debugged).toEqual(['two gets a read of its own'])
     })
 
     test('that takes nothing even then: it is named', async () => {

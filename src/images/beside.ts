@@ -1,0 +1,137 @@
+/**
+ * Images on a way that stays beside the engine: a container with its socket reads it once and feeds the imports of all nodes. Nothing passes
+ * through the step, its docker clients and their TLS, which costs about a third less of the machine (test/bench).
+ */
+import { randomBytes } from 'node:crypto'
+import { type Docker, importCommand, pidsOf, removeContainers, runBeside } from '../engine/docker.ts'
+import { messageOf } from '../lib/problem.ts'
+import type { Plan } from '../plan.ts'
+import type { Limits, Outcome } from './feed.ts'
+
+/** What the way needs: an image that is on the engine and has what a node has, the labels of the cluster, and the engine's socket there. */
+export interface Beside {
+  readonly cluster: string
+  readonly image: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly socket: string
+}
+
+/** Where an engine has its socket unless it is told otherwise. */
+const SOCKET = '/var/run/docker.sock'
+
+/** The way of a plan's cluster. An engine that is reached by a socket is taken to have it under the same path. */
+export function besideOf({ cluster, nodeImage, labels, engine }: Plan): Beside {
+  const [, socket = SOCKET] = /^unix:\/\/(\/.+)$/.exec(engine.env.DOCKER_HOST ?? '') ?? []
+  return { cluster, image: nodeImage, labels, socket }
+}
+
+/** From so many bytes on the container's start costs less than it saves. */
+export const WORTH_IT = 100_000_000
+
+/** How long an import may take, in seconds. */
+const IMPORT_LIMIT = 1800
+
+/** tee reads less than this before it has anything of the engine's: its libraries. A pipe that nobody empties holds more. */
+const OWN_BYTES = 32_768
+
+/** Nobody here tells a node that takes nothing from an engine that gives nothing: it may be so many times longer than a node alone may. */
+const PATIENCE = 3
+
+/**
+ * Arguments: the query for the engine, the node's process ids, `--`, and the import's command. Prints `read BYTES` each second,
+ * `whole` when all was read, `done INDEX` and `failed INDEX` for each node. It reads from no engine but the one that runs it: a socket may be
+ * another's.
+ */
+const SCRIPT = `set -u
+query=$1; shift
+nodes=()
+while [ "$1" != -- ]; do nodes+=("$1"); shift; done
+shift
+curl --silent --show-error --fail --unix-socket /engine.sock "http://engine/containers/$HOSTNAME/json" >/dev/null || exit 1
+cd "$(mktemp -d)"
+imports=()
+for i in "\${!nodes[@]}"; do
+  mkfifo "$i"
+  nsenter --mount --target "\${nodes[i]}" -- "$@" <"$i" >/dev/null & imports+=($!)
+done
+mkfifo bytes
+curl --silent --show-error --fail --unix-socket /engine.sock "http://engine/images/get?$query" >bytes & curl=$!
+tee --output-error=warn-nopipe "\${!nodes[@]}" <bytes >/dev/null & tee=$!
+while sleep 1; do
+  while read -r what bytes; do [ "$what" != rchar: ] || echo "read $bytes"; done <"/proc/$tee/io"
+done 2>/dev/null & ticks=$!
+wait "$curl" && how=whole || how=broken
+wait "$tee"
+echo "$how"
+for i in "\${!imports[@]}"; do wait "\${imports[i]}" && echo "done $i" || echo "failed $i"; done
+kill "$ticks"
+`
+
+/**
+ * Brings images of the engine into nodes that have nothing of them.
+ *
+ * @param onProgress sees how many bytes were read so far
+ * @returns for each node how its import ended, where `behind` is one that needs a read of its own; undefined where this way is not open
+ */
+export async function feedBeside(
+  docker: Docker,
+  way: Beside,
+  images: readonly string[],
+  targets: { readonly nodes: readonly string[]; readonly snapshotter: string },
+  log: { readonly debug: (message: string) => void; readonly onProgress?: ((bytes: number) => void) | undefined },
+  limits: Limits,
+): Promise<readonly Outcome[] | undefined> {
+  const { nodes, snapshotter } = targets
+  const name = `${way.cluster}-images-${randomBytes(3).toString('hex')}`
+  const ends = new Map<number, Outcome>()
+  const giveUp = new AbortController()
+  const deadline = new Deadline(() => giveUp.abort())
+  let bytes = 0
+  let isWhole = false
+  const onLine = (line: string): void => {
+    const [, what, number = ''] = /^(read|whole|done|failed)(?: (\d+))?$/.exec(line) ?? []
+    // Until it has all layers on its disk the engine sends nothing, however long that takes.
+    if (what === 'read' && Number(number) > Math.max(bytes, OWN_BYTES)) {
+      bytes = Number(number)
+      log.onProgress?.(bytes)
+      deadline.set(limits.lag * PATIENCE)
+    }
+    if (what === 'whole') {
+      isWhole = true
+      deadline.set(limits.finish)
+    }
+    if (what === 'done') ends.set(Number(number), 'done')
+    if (what === 'failed') ends.set(Number(number), 'behind')
+  }
+  try {
+    const pids = (await docker.run(pidsOf(nodes))).stdout.trim().split('\n')
+    const query = images.map(image => `names=${encodeURIComponent(image)}`).join('&')
+    const command = importCommand(snapshotter, IMPORT_LIMIT)
+    const argv = runBeside({ ...way, name, script: SCRIPT, args: [query, ...pids, '--', ...command] })
+    const { code, stderr } = await docker.try(argv, { onLine, signal: giveUp.signal, timeout: IMPORT_LIMIT * 1000 })
+    if (!isWhole) throw new Error(`exit code ${code}: ${stderr.trim()}`)
+  } catch (error) {
+    log.debug(`The images do not go beside the engine: ${messageOf(error)}`)
+    await docker.try(removeContainers([name]))
+    if (!isWhole) return undefined
+  } finally {
+    deadline.set(undefined)
+  }
+  return nodes.map((_, index) => ends.get(index) ?? 'behind')
+}
+
+/** Acts unless it is set anew in time. */
+class Deadline {
+  private timer: NodeJS.Timeout | undefined
+  private readonly act: () => void
+
+  constructor(act: () => void) {
+    this.act = act
+  }
+
+  /** @param limit milliseconds; undefined for no limit */
+  set(limit: number | undefined): void {
+    clearTimeout(this.timer)
+    this.timer = limit === undefined ? undefined : setTimeout(this.act, limit)
+  }
+}
