@@ -14,22 +14,30 @@ const OWN = 60 * MB
 /** What a file has at the most; a distribution's and a runtime's are rather small. */
 const FILE = 40_000
 
-export const BASE_IMAGE = 'bench/base:1'
-export const image = (index: number): string => `bench/app${index}:1`
+/** A base, and images on it. */
+export interface ImageSet {
+  readonly base: string
+  readonly images: readonly string[]
+}
 
-/** Makes the base and a number of images on it, in the engine of a sidecar. */
-export async function makeImages(sidecar: string, count: number): Promise<void> {
+/** Makes a set in the engine of a sidecar. @param number sets of other numbers have the same sizes and nothing in common */
+export async function makeImages(sidecar: string, number: number, count: number): Promise<ImageSet> {
   const inside = (...argv: string[]): Argv => [names.tools.docker, 'exec', '--interactive', sidecar, ...argv]
   const folder = mkdtempSync(join(tmpdir(), 'bench-'))
+  const set = {
+    base: `bench${number}/base:1`,
+    images: Array.from({ length: count }, (_, index) => `bench${number}/app${index + 1}:1`),
+  }
   try {
-    await feed(writeFiles(join(folder, 'base'), BASE, 1), inside('docker', 'import', '-', BASE_IMAGE))
-    for (let index = 1; index <= count; index++) {
+    await feed(writeFiles(join(folder, 'base'), BASE, number * 1000), inside('docker', 'import', '-', set.base))
+    for (const [index, image] of set.images.entries()) {
       const context = join(folder, `app${index}`)
-      writeFiles(join(context, 'own'), OWN, 100 + index)
-      writeFileSync(join(context, 'Dockerfile'), `FROM ${BASE_IMAGE}\nCOPY own /own\n`)
-      await feed(context, inside('env', 'DOCKER_BUILDKIT=0', 'docker', 'build', '--quiet', '--tag', image(index), '-'))
+      writeFiles(join(context, 'own'), OWN, number * 1000 + index + 1)
+      writeFileSync(join(context, 'Dockerfile'), `FROM ${set.base}\nCOPY own /own\n`)
+      await feed(context, inside('env', 'DOCKER_BUILDKIT=0', 'docker', 'build', '--quiet', '--tag', image, '-'))
       rmSync(context, { recursive: true })
     }
+    return set
   } finally {
     rmSync(folder, { recursive: true })
   }
@@ -48,7 +56,7 @@ async function feed(folder: string, argv: Argv): Promise<void> {
 function writeFiles(folder: string, bytes: number, seed: number): string {
   mkdirSync(folder, { recursive: true })
   const noise = Buffer.alloc(4 * MB)
-  let state = seed * 2654435761
+  let state = (seed + 1) * 2654435761
   for (let at = 0; at < noise.length; at += 4) {
     // xorshift32
     state ^= state << 13

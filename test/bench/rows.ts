@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { names } from '../e2e/lab.ts'
-import { BASE_IMAGE, image } from './images.ts'
+import type { ImageSet } from './images.ts'
 import type { Bench } from './place.ts'
 import type { Bound } from './statistics.ts'
 
@@ -39,7 +39,8 @@ export const GROUPS: Readonly<Record<string, (bench: Bench, round: number) => Pr
   start: measureStart,
 }
 
-const FOUR = [1, 2, 3, 4].map(image)
+/** How many images most rows have. */
+const FOUR = 4
 const CONFIG = `kind: Cluster
 apiVersion: kind.x-k8s.io/v1alpha4
 nodes: [{role: control-plane}, {role: worker}]`
@@ -64,11 +65,12 @@ async function ourCluster(bench: Bench, inputs: Readonly<Record<string, string>>
 }
 
 async function measureWhole(bench: Bench, round: number): Promise<Round> {
+  const images = await bench.four()
   const [ours, baseline] = await alternating(
     round,
-    () => ourCluster(bench, { images: FOUR.join(','), 'kubectl-version': 'skip' }),
+    () => ourCluster(bench, { images: images.join(','), 'kubectl-version': 'skip' }),
     async () => {
-      const loads = FOUR.map(name => `kind load docker-image --name baseline ${name}`).join('\n')
+      const loads = images.map(name => `kind load docker-image --name baseline ${name}`).join('\n')
       const up = await bench.time(`${create('--wait 5m')}${loads}`)
       return [up, await bench.time(REMOVE)] as [number, number]
     },
@@ -129,18 +131,23 @@ async function measureStart(): Promise<Round> {
   }
 }
 
-/** A cluster of three nodes that stays up for all loads. */
+/** A cluster of three nodes that stays up for all loads. Each load is of a set that was never there. */
 export interface Loads {
-  readonly nodes: readonly string[]
-  /** Takes all of the bench's images out of every node, and loads some into some again. */
-  reset(images: readonly string[], nodes: readonly string[]): Promise<void>
-  /** Loads with both ways from the same state. @param nodes how many of the nodes */
-  measure(
+  /** Makes sets, and waits until the disk is at rest. */
+  prepare(counts: readonly number[]): Promise<readonly ImageSet[]>
+  /** Brings images into nodes, unmeasured. */
+  bring(images: readonly string[], nodes: number): Promise<void>
+  /** Loads with both ways. @param nodes into how many of the nodes */
+  compare(
     round: number,
-    images: readonly string[],
+    ours: readonly string[],
+    baseline: readonly string[],
     nodes: number,
-    before?: readonly string[],
   ): Promise<{ ours: number; baseline: number }>
+  /** Runs scripts with the first node's name. @returns milliseconds */
+  time(script: (node: string) => string): Promise<number>
+  /** Takes sets out of the nodes and the engine. */
+  clear(sets: readonly ImageSet[]): Promise<void>
 }
 
 /** Starts the cluster. Post removes it with the place. */
@@ -148,48 +155,46 @@ export async function startLoads(bench: Bench): Promise<Loads> {
   const { outputs } = await bench.start({ workers: '2' })
   const cluster = outputs['name'] ?? ''
   const nodes = ['worker', 'worker2', 'control-plane'].map(role => `${cluster}-${role}`)
-  const kindLoad = (images: readonly string[], of: readonly string[]): string =>
-    `kind load docker-image --name ${cluster} --nodes ${of.join(',')} ${images.join(' ')}`
-  const ourLoad = (images: readonly string[], of: readonly string[]): string =>
-    `kind-in-dind load --nodes ${of.join(',')} ${images.join(' ')}`
-
+  const kindLoad = (images: readonly string[], count: number): string =>
+    `kind load docker-image --name ${cluster} --nodes ${nodes.slice(0, count).join(',')} ${images.join(' ')}`
+  const ourLoad = (images: readonly string[], count: number): string =>
+    `kind-in-dind load --nodes ${nodes.slice(0, count).join(',')} ${images.join(' ')}`
   const inEach = (script: string): string => nodes.map(node => `docker exec ${node} sh -c '${script}'`).join('\n')
   await bench.time(inEach('ctr -n k8s.io images ls -q >/tmp/bench-before'))
-
-  /**
-   * Makes the nodes as they were: every name that is new goes, also those that containerd and kind load give images beside their own, since
-   * any of them keeps layers.
-   */
-  const reset = async (before: readonly string[], of: readonly string[]): Promise<void> => {
-    await bench.time(
-      inEach(
-        'ctr -n k8s.io images ls -q | grep -vxFf /tmp/bench-before | xargs -r ctr -n k8s.io images rm --sync >/dev/null',
-      ),
-    )
-    if (before.length > 0) await bench.time(kindLoad(before, of))
-  }
   return {
-    nodes,
-    reset,
-    measure: async (round, images, count, before = []) => {
-      const of = nodes.slice(0, count)
-      const way = (script: string) => async (): Promise<number> => {
-        await reset(before, of)
-        return bench.time(script)
-      }
-      const [ours, baseline] = await alternating(round, way(ourLoad(images, of)), way(kindLoad(images, of)))
-      return { ours, baseline }
+    prepare: async counts => {
+      const sets = await bench.sets(counts)
+      await bench.settle()
+      return sets
+    },
+    bring: async (images, count) => void (await bench.time(kindLoad(images, count))),
+    compare: (round, ours, baseline, count) =>
+      alternating(
+        round,
+        () => bench.time(ourLoad(ours, count)),
+        () => bench.time(kindLoad(baseline, count)),
+      ).then(([oursTook, baselineTook]) => ({ ours: oursTook, baseline: baselineTook })),
+    time: script => bench.time(script(nodes[0] ?? '')),
+    clear: async sets => {
+      // Also the names that containerd and kind load give images beside their own, since any of them keeps layers.
+      const rest =
+        'ctr -n k8s.io images ls -q | grep -vxFf /tmp/bench-before | xargs -r ctr -n k8s.io images rm --sync >/dev/null'
+      const all = sets.flatMap(({ base, images }) => [...images, base])
+      await bench.time(`${inEach(rest)}\ndocker image rm ${all.join(' ')} >/dev/null`)
     },
   }
 }
 
 /** The three rows of loads. */
 export async function measureLoads(loads: Loads, round: number): Promise<Round> {
-  return {
-    loads: await loads.measure(round, FOUR, 2),
-    'loads-with-base': await loads.measure(round, FOUR, 2, [BASE_IMAGE]),
-    'loads-again': await loads.measure(round, FOUR, 2, FOUR),
-  }
+  const sets = await loads.prepare([FOUR, FOUR, FOUR, FOUR])
+  const [ours, baseline, oursOnBase, baselineOnBase] = sets as [ImageSet, ImageSet, ImageSet, ImageSet]
+  const alone = await loads.compare(round, ours.images, baseline.images, 2)
+  const again = await loads.compare(round, ours.images, baseline.images, 2)
+  for (const { base } of [oursOnBase, baselineOnBase]) await loads.bring([base], 2)
+  const withBase = await loads.compare(round, oursOnBase.images, baselineOnBase.images, 2)
+  await loads.clear(sets)
+  return { loads: alone, 'loads-with-base': withBase, 'loads-again': again }
 }
 
 /** How the cost of a load grows: with nodes, and with images. */
@@ -198,47 +203,51 @@ export const GROWTH: readonly { readonly nodes: number; readonly images: number 
   ...[1, 2, 8].map(images => ({ nodes: 2, images })),
 ]
 
+/** One comparison for each point. */
 export async function measureGrowth(
   loads: Loads,
   round: number,
-  point: (typeof GROWTH)[number],
-): Promise<{ ours: number; baseline: number }> {
-  return loads.measure(
-    round,
-    Array.from({ length: point.images }, (_, index) => image(index + 1)),
-    point.nodes,
-  )
+): Promise<readonly { readonly ours: number; readonly baseline: number }[]> {
+  const sets = await loads.prepare(GROWTH.flatMap(({ images }) => [images, images]))
+  const measured: { ours: number; baseline: number }[] = []
+  for (const [index, { nodes }] of GROWTH.entries()) {
+    const [ours, baseline] = sets.slice(2 * index) as [ImageSet, ImageSet]
+    measured.push(await loads.compare(round, ours.images, baseline.images, nodes))
+  }
+  await loads.clear(sets)
+  return measured
 }
 
 /** Where the time of a plain load into one node goes: each part does what the one before does, and something more. */
-export const PARTS: readonly { readonly title: string; readonly script: (node: string) => string }[] = [
+export const PARTS: readonly { readonly title: string; readonly script: (images: string, node: string) => string }[] = [
   {
     title: 'the engine reads the images and sends them to the step',
-    script: () => `docker save ${FOUR.join(' ')} >/dev/null`,
+    script: images => `docker save ${images} >/dev/null`,
   },
   {
     title: 'the step sends them on, into the node',
-    script: node => `docker save ${FOUR.join(' ')} | docker exec --interactive ${node} sh -c 'cat >/dev/null'`,
+    script: (images, node) => `docker save ${images} | docker exec --interactive ${node} sh -c 'cat >/dev/null'`,
   },
   {
     title: 'containerd hashes and stores them',
-    script: node =>
-      `docker save ${FOUR.join(' ')} | docker exec --interactive ${node} ctr -n k8s.io images import --no-unpack - >/dev/null`,
+    script: (images, node) =>
+      `docker save ${images} | docker exec --interactive ${node} ctr -n k8s.io images import --no-unpack - >/dev/null`,
   },
   {
     title: 'containerd unpacks them',
-    script: node =>
-      `docker save ${FOUR.join(' ')} | docker exec --interactive ${node} ctr -n k8s.io images import - >/dev/null`,
+    script: (images, node) =>
+      `docker save ${images} | docker exec --interactive ${node} ctr -n k8s.io images import - >/dev/null`,
   },
 ]
 
 /** Milliseconds of each part up to and with itself. */
-export async function measureParts(bench: Bench, loads: Loads): Promise<readonly number[]> {
-  const node = loads.nodes[0] ?? ''
+export async function measureParts(loads: Loads): Promise<readonly number[]> {
+  const sets = await loads.prepare(PARTS.map(() => FOUR))
   const sums: number[] = []
-  for (const { script } of PARTS) {
-    await loads.reset([], [node])
-    sums.push(await bench.time(script(node)))
+  for (const [index, { script }] of PARTS.entries()) {
+    const { images } = sets[index] as ImageSet
+    sums.push(await loads.time(node => script(images.join(' '), node)))
   }
+  await loads.clear(sets)
   return sums
 }

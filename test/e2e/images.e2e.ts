@@ -49,7 +49,7 @@ describe.each([
       docker rm big >&2`,
     more: [BIG.image],
     // So much goes beside the engine, where nobody counts what is sent.
-    how: ', \\d+ [MG]B each in ',
+    how: ', [\\d.]+ [MG]B each in ',
   },
   {
     place: 'containerd',
