@@ -312,11 +312,14 @@ export const imageId = (reference: string): string[] => ['image', 'inspect', '--
 /** Reads an archive, packed or not, into the engine. */
 export const loadArchive = (path: string): string[] => ['load', '--quiet', `--input=${path}`]
 
-/** Prints a line of JSON for each image, in the order of the references: its id, its bytes, and the digests of its unpacked layers. */
+/**
+ * Prints a line of JSON for each image, in the order of the references: its id, its bytes, the digests of its unpacked layers, and
+ * where they are unpacked: something in the classic store, null in containerd's.
+ */
 export const describeImages = (references: readonly string[]): string[] => [
   'image',
   'inspect',
-  '--format={"id":{{json .Id}},"size":{{json .Size}},"layers":{{json .RootFS.Layers}}}',
+  '--format={"id":{{json .Id}},"size":{{json .Size}},"layers":{{json .RootFS.Layers}},"unpacked":{{if .GraphDriver}}{{json .GraphDriver.Data}}{{else}}null{{end}}}',
   '--',
   ...references,
 ]

@@ -14,6 +14,8 @@ export interface Beside {
   readonly image: string
   readonly labels: Readonly<Record<string, string>>
   readonly socket: string
+  /** Whether the engine writes OCI layouts, in which a layer can be left out. */
+  readonly writesLayouts: boolean
 }
 
 /** Where an engine has its socket unless it is told otherwise. */
@@ -22,7 +24,7 @@ const SOCKET = '/var/run/docker.sock'
 /** The way of a plan's cluster. An engine that is reached by a socket is taken to have it under the same path. */
 export function besideOf({ cluster, nodeImage, labels, engine }: Plan): Beside {
   const [, socket = SOCKET] = /^unix:\/\/(\/.+)$/.exec(engine.env.DOCKER_HOST ?? '') ?? []
-  return { cluster, image: nodeImage, labels, socket }
+  return { cluster, image: nodeImage, labels, socket, writesLayouts: Number.parseInt(engine.version, 10) >= 25 }
 }
 
 /** From so many bytes on the container's start costs less than it saves. */
@@ -38,14 +40,16 @@ const OWN_BYTES = 32_768
 const PATIENCE = 3
 
 /**
- * Arguments: the query for the engine, the node's process ids, `--`, and the import's command. Prints `read BYTES` each second,
+ * Arguments: the query for the engine, the nodes' process ids, `--`, the files to leave out, `--`, and the import's command. Prints `read BYTES` each second,
  * `whole` when all was read, `done INDEX` and `failed INDEX` for each node. It reads from no engine but the one that runs it: a socket may be
  * another's.
  */
 const SCRIPT = `set -u
 query=$1; shift
-nodes=()
+nodes=() without=()
 while [ "$1" != -- ]; do nodes+=("$1"); shift; done
+shift
+while [ "$1" != -- ]; do without+=("$1"); shift; done
 shift
 curl --silent --show-error --fail --unix-socket /engine.sock "http://engine/containers/$HOSTNAME/json" >/dev/null || exit 1
 cd "$(mktemp -d)"
@@ -56,11 +60,17 @@ for i in "\${!nodes[@]}"; do
 done
 mkfifo bytes
 curl --silent --show-error --fail --unix-socket /engine.sock "http://engine/images/get?$query" >bytes & curl=$!
-tee --output-error=warn-nopipe "\${!nodes[@]}" <bytes >/dev/null & tee=$!
+sent=bytes filter=
+if [ "\${#without[@]}" -gt 0 ]; then
+  mkfifo rest
+  tar --delete --file - "\${without[@]}" <bytes >rest & filter=$!
+  sent=rest
+fi
+tee --output-error=warn-nopipe "\${!nodes[@]}" <"$sent" >/dev/null & tee=$!
 while sleep 1; do
   while read -r what bytes; do [ "$what" != rchar: ] || echo "read $bytes"; done <"/proc/$tee/io"
 done 2>/dev/null & ticks=$!
-wait "$curl" && how=whole || how=broken
+wait "$curl" && { [ -z "$filter" ] || wait "$filter"; } && how=whole || how=broken
 wait "$tee"
 echo "$how"
 for i in "\${!imports[@]}"; do wait "\${imports[i]}" && echo "done $i" || echo "failed $i"; done
@@ -68,8 +78,9 @@ kill "$ticks"
 `
 
 /**
- * Brings images of the engine into nodes that have nothing of them.
+ * Brings images of the engine into nodes that all lack the same of them.
  *
+ * @param targets.without digests of layers that they have, which the engine writes as it has them: that of Docker 25 and later, with the classic store
  * @param onProgress sees how many bytes were read so far
  * @returns for each node how its import ended, where `behind` is one that needs a read of its own; undefined where this way is not open
  */
@@ -77,7 +88,7 @@ export async function feedBeside(
   docker: Docker,
   way: Beside,
   images: readonly string[],
-  targets: { readonly nodes: readonly string[]; readonly snapshotter: string },
+  targets: { readonly nodes: readonly string[]; readonly snapshotter: string; readonly without: readonly string[] },
   log: { readonly debug: (message: string) => void; readonly onProgress?: ((bytes: number) => void) | undefined },
   limits: Limits,
 ): Promise<readonly Outcome[] | undefined> {
@@ -107,7 +118,8 @@ export async function feedBeside(
     const pids = (await docker.run(pidsOf(nodes))).stdout.trim().split('\n')
     const query = images.map(image => `names=${encodeURIComponent(image)}`).join('&')
     const command = importCommand(snapshotter, IMPORT_LIMIT)
-    const argv = runBeside({ ...way, name, script: SCRIPT, args: [query, ...pids, '--', ...command] })
+    const without = targets.without.map(digest => `blobs/${digest.replace(':', '/')}`)
+    const argv = runBeside({ ...way, name, script: SCRIPT, args: [query, ...pids, '--', ...without, '--', ...command] })
     const { code, stderr } = await docker.try(argv, { onLine, signal: giveUp.signal, timeout: IMPORT_LIMIT * 1000 })
     if (!isWhole) throw new Error(`exit code ${code}: ${stderr.trim()}`)
   } catch (error) {

@@ -62,6 +62,8 @@ interface Image {
   readonly diffIds: readonly string[]
   /** Bytes as the engine tells them; undefined for those of an archive. */
   readonly size?: number | undefined
+  /** Whether the engine writes its layers unpacked, so that each has the digest of its content. */
+  readonly isClassic?: boolean
   /** The digest of each layer unpacked, by its digest as it comes; undefined where the layers come as the engine has them. */
   readonly layers?: ReadonlyMap<string, string>
 }
@@ -106,13 +108,16 @@ async function describe(docker: Docker, references: readonly string[]): Promise<
   const told = stdout
     .trim()
     .split('\n')
-    .map(line => JSON.parse(line) as { id: string; size?: number; layers: readonly string[] | null })
+    .map(
+      line => JSON.parse(line) as { id: string; size?: number; layers: readonly string[] | null; unpacked?: unknown },
+    )
   return references.map((given, index) => ({
     given,
     name: parseReference(given).name,
     ids: [told[index]?.id ?? ''],
     diffIds: told[index]?.layers ?? [],
     size: told[index]?.size,
+    isClassic: (told[index]?.unpacked ?? null) !== null,
   }))
 }
 
@@ -190,8 +195,8 @@ async function bring(
 }
 
 /**
- * Takes the way beside the engine where that is faster: much goes, and each of the nodes gets all of it. An image without a name can not go there,
- * since there nobody names it.
+ * Takes the way beside the engine where that is faster: much goes, and each of the nodes gets the same of it. An image without a name cannot go
+ * there, since there nobody names it.
  */
 async function goBeside(
   docker: Docker,
@@ -199,16 +204,21 @@ async function goBeside(
   { beside, debug, onProgress, limits = LIMITS }: StreamOptions,
 ): Promise<readonly Outcome[] | undefined> {
   const images = imagesOf(targets)
-  const [snapshotter, ...others] = new Set(targets.map(({ content }) => content.snapshotter))
-  if (beside === undefined || snapshotter === undefined || others.length > 0) return undefined
-  if (sum(images.map(({ size = 0 }) => size)) < WORTH_IT) return undefined
-  const getsAll = ({ images: its, content }: Target): boolean =>
-    its.length === images.length &&
-    its.every(({ diffIds }) => lackingLayers(diffIds, content).size === new Set(diffIds).size)
-  if (!targets.every(getsAll) || images.some(({ given }) => given.includes('@'))) return undefined
+  if (beside === undefined || sum(images.map(({ size = 0 }) => size)) < WORTH_IT) return undefined
+  if (images.some(({ given }) => given.includes('@'))) return undefined
+  const layers = [...new Set(images.flatMap(({ diffIds }) => diffIds))]
+  const wishes = targets.map(target => {
+    const skip = skips(target)
+    const without = layers.filter(layer => skip(layer, Number.POSITIVE_INFINITY))
+    return { images: target.images.length, snapshotter: target.content.snapshotter, without }
+  })
+  const [wish, ...others] = new Map(wishes.map(one => [JSON.stringify(one), one])).values()
+  if (wish === undefined || others.length > 0 || wish.images < images.length) return undefined
+  const canLeaveOut = beside.writesLayouts && images.every(({ isClassic }) => isClassic)
+  if (wish.without.length > 0 && !canLeaveOut) return undefined
   const nodes = targets.map(({ node }) => node)
   const given = images.map(image => image.given)
-  return feedBeside(docker, beside, given, { nodes, snapshotter }, { debug, onProgress }, limits)
+  return feedBeside(docker, beside, given, { ...wish, nodes }, { debug, onProgress }, limits)
 }
 
 const lacks =

@@ -25,6 +25,23 @@ const BUILD = `
     docker image rm "$@" >&2
   }`
 
+/** Makes of an archive what engines before OCI layouts wrote: a folder for each layer, and manifest.json alone tells of them. */
+const LEGACY = `
+  const { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } = require('node:fs')
+  const images = JSON.parse(readFileSync('manifest.json')).map(image => {
+    const Config = image.Config.replace(/.*[/]/, '') + '.json'
+    renameSync(image.Config, Config)
+    const Layers = image.Layers.map(layer => {
+      const folder = layer.replace(/.*[/]/, '')
+      mkdirSync(folder)
+      renameSync(layer, folder + '/layer.tar')
+      return folder + '/layer.tar'
+    })
+    return { Config, RepoTags: image.RepoTags, Layers }
+  })
+  writeFileSync('manifest.json', JSON.stringify(images))
+  for (const path of ['blobs', 'index.json', 'oci-layout', 'repositories']) rmSync(path, { recursive: true, force: true })`
+
 const ZSTD = `node -e process.stdin.pipe(require('node:zlib').createZstdCompress()).pipe(process.stdout)`
 
 /** Three nodes take 1 GiB each; the step has no room for it. */
@@ -71,8 +88,8 @@ describe.each([
   },
 ])('$engine', ({ place, sidecar, nodeImage, workers, prepare: own, more, how }) => {
   const references = ['app:1', 'app:2', ...more]
-  const archived = ['plain:1', 'packed:1', 'packed:2', 'zstd:1']
-  const archives = ['/archives/plain.tar', '/archives/packed.tar.gz', '/archives/zstd.tar.zst']
+  const archived = ['plain:1', 'packed:1', 'packed:2', 'zstd:1', 'legacy:1']
+  const archives = ['/archives/plain.tar', '/archives/packed.tar.gz', '/archives/zstd.tar.zst', '/archives/legacy.tar']
   let job: GitHubJob
   let use: Use
 
@@ -91,6 +108,10 @@ describe.each([
       archive /archives/plain.tar cat plain:1
       archive /archives/packed.tar.gz gzip packed:1 packed:2
       archive /archives/zstd.tar.zst "${ZSTD}" zstd:1
+      archive /archives/new.tar cat legacy:1
+      mkdir /legacy && cd /legacy && tar --extract --file /archives/new.tar
+      node -e "$LEGACY"
+      tar --create --file /archives/legacy.tar *
       ${own}`)
     use = await job.use(
       {
@@ -105,7 +126,7 @@ describe.each([
   })
 
   async function prepared(script: string): Promise<void> {
-    const { code, log } = await job.run(`set -e${BUILD}\n${script}`)
+    const { code, log } = await job.run(`set -e${BUILD}\nLEGACY=$(cat)\n${script}`, { input: LEGACY })
     expect(code, log).toBe(0)
   }
 

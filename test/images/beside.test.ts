@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type Docker, dockerAt } from '../../src/engine/docker.ts'
 import { besideOf, feedBeside } from '../../src/images/beside.ts'
 import { LIMITS, type Limits, type Outcome } from '../../src/images/feed.ts'
+import { readTar } from '../../src/images/tar.ts'
 import { type Argv, createRunner, type Runner } from '../../src/lib/run.ts'
 import { aPlan } from '../builders.ts'
 
@@ -49,14 +50,18 @@ case "$url" in */json) ${given.knows ?? 'exit 0'};; *) ${given.gives ?? 'cat con
 const debugged: string[] = []
 function feed(
   docker: Docker,
-  { limits = LIMITS, onProgress }: { limits?: Limits; onProgress?: (bytes: number) => void } = {},
+  {
+    limits = LIMITS,
+    onProgress,
+    without = [],
+  }: { limits?: Limits; onProgress?: (bytes: number) => void; without?: readonly string[] } = {},
 ): Promise<readonly Outcome[] | undefined> {
   debugged.length = 0
   return feedBeside(
     docker,
-    { cluster: 'c', image: 'node', labels: {}, socket: '/docker.sock' },
+    { cluster: 'c', image: 'node', labels: {}, socket: '/docker.sock', writesLayouts: true },
     ['a:1', 'host:5000/b&c:1'],
-    { nodes: ['one', 'two'], snapshotter: 'overlayfs' },
+    { nodes: ['one', 'two'], snapshotter: 'overlayfs', without },
     { debug: line => void debugged.push(line), onProgress },
     limits,
   )
@@ -74,6 +79,35 @@ describe('images that go beside the engine', () => {
     expect(readFileSync(join(folder, '71.command'), 'utf8')).toMatch(
       /^flock .* ctr --namespace=k8s.io images import --digests --snapshotter=overlayfs -\n$/,
     )
+  })
+
+  test('come without the layers that the nodes have', async () => {
+    const files = ['blobs/sha256/aa', 'blobs/sha256/bb', 'index.json']
+    const { docker } = dockerOf({
+      gives: `mkdir -p blobs/sha256; for f in ${files.join(' ')}; do cp content $f; done; tar c ${files.join(' ')}`,
+    })
+    expect(await feed(docker, { without: ['sha256:aa'] })).toEqual(['done', 'done'])
+    for (const pid of [71, 72]) {
+      const names: string[] = []
+      const tar = readFileSync(join(folder, `${pid}.tar`))
+      for await (const { name, body } of readTar(
+        (async function* () {
+          yield tar
+        })(),
+      )) {
+        const chunks: Buffer[] = []
+        for await (const chunk of body()) chunks.push(chunk)
+        expect(Buffer.concat(chunks).equals(CONTENT)).toBe(true)
+        names.push(name)
+      }
+      expect(names).toEqual(['blobs/sha256/bb', 'index.json'])
+    }
+  })
+
+  test('go through the step where a layer is not there under its name', async () => {
+    const { docker } = dockerOf({ gives: 'tar c content' })
+    expect(await feed(docker, { without: ['sha256:aa'] })).toBeUndefined()
+    expect(debugged.join()).toMatch(/Not found in archive/)
   })
 
   test('tell how far they are', async () => {

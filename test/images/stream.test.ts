@@ -46,6 +46,8 @@ function dockerOf(
     readonly load?: string
     /** Bytes of each image, as the engine tells them. */
     readonly size?: number
+    /** Where the classic store has them unpacked. */
+    readonly unpacked?: object
     /** What a container beside the engine prints. */
     readonly beside?: Result
   } = {},
@@ -54,6 +56,7 @@ function dockerOf(
   writeFileSync(join(folder, 'engine.tar'), layout.tar)
   const real = createRunner({ env: process.env })
   const started: string[] = []
+  const besides: string[] = []
   const replaced: Runner = {
     ...real,
     run: async (argv: Argv) => {
@@ -61,7 +64,9 @@ function dockerOf(
       const ok = (stdout: string) => ({ code: 0, stdout, stderr: '' })
       if (verb === 'image')
         return ok(
-          layout.images.map(i => JSON.stringify({ id: i.config, size: given.size, layers: i.diffIds })).join('\n'),
+          layout.images
+            .map(i => JSON.stringify({ id: i.config, size: given.size, layers: i.diffIds, unpacked: given.unpacked }))
+            .join('\n'),
         )
       const { images = [], snapshots = [], blobs = [] } = given.nodes?.[node] ?? {}
       return ok(
@@ -76,6 +81,7 @@ function dockerOf(
     },
     try: async (argv: Argv, options) => {
       started.push(argv.slice(1, 2).join(' '))
+      if (argv[1] === 'run') besides.push(argv.join(' '))
       for (const line of given.beside?.stdout.split('\n') ?? []) options?.onLine?.(line)
       return given.beside ?? { code: 125, stdout: '', stderr: 'no such socket' }
     },
@@ -88,7 +94,7 @@ function dockerOf(
       return real.start(['/bin/sh', '-c', load], { cwd: folder, env: { NODE: node, TIME: `${time}` } })
     },
   }
-  return { docker: dockerAt({ env: {}, aroundProxy: {} }, replaced), started }
+  return { docker: dockerAt({ env: {}, aroundProxy: {} }, replaced), started, besides }
 }
 
 function stream(
@@ -214,7 +220,7 @@ describe('streaming images into nodes', () => {
 
   describe('beside the engine', () => {
     const large = 100_000_000
-    const beside = { cluster: 'c', image: 'node', labels: {}, socket: '/docker.sock' }
+    const beside = { cluster: 'c', image: 'node', labels: {}, socket: '/docker.sock', writesLayouts: true }
     const both = { code: 0, stdout: 'whole\ndone 0\ndone 1', stderr: '' }
     const go = (docker: Docker, references = ['a:1', 'b:1']): Promise<readonly Loaded[]> =>
       streamImages(docker, { references, archives: [] }, ['one', 'two'], {
@@ -229,6 +235,17 @@ describe('streaming images into nodes', () => {
         { image: 'b:1', had: 0, brought: 2, size: large, sent: undefined },
       ])
       expect(started).toEqual(['run'])
+    })
+
+    test('is where a part goes too, if all nodes lack the same and layers have the digests of their content', async () => {
+      const has = { snapshots: chainIds(a?.diffIds ?? []).slice(0, 1) }
+      const nodes = { one: has, two: has }
+      const { docker, besides } = dockerOf({ size: large, beside: both, unpacked: {}, nodes })
+      await go(docker)
+      expect(besides).toEqual([expect.stringContaining(` -- blobs/${a?.diffIds[0]?.replace(':', '/')} -- `)])
+      const other = dockerOf({ size: large, beside: both, nodes })
+      await go(other.docker)
+      expect(other.besides).toEqual([])
     })
 
     test('a node that did not get it there gets a read of its own', async () => {
@@ -251,7 +268,11 @@ describe('streaming images into nodes', () => {
 
     test.each<[string, Parameters<typeof dockerOf>[0], string[]]>([
       ['it is little', { size: 10_000 }, ['a:1']],
-      ['a node has a layer of it', { nodes: { two: { snapshots: chainIds(a?.diffIds ?? []).slice(0, 1) } } }, ['a:1']],
+      [
+        'one node alone has a layer of it',
+        { unpacked: {}, nodes: { two: { snapshots: chainIds(a?.diffIds ?? []).slice(0, 1) } } },
+        ['a:1'],
+      ],
       [
         'a node has one of the images',
         { nodes: { two: { images: [{ id: b?.config ?? '', repoTags: ['docker.io/library/b:1'] }] } } },
