@@ -5,7 +5,7 @@ import type { NodeImage } from '../options.ts'
 import { KIND, NODE_IMAGES, type NodeImageRow } from './kind-releases.ts'
 
 /** The buildx release that is installed where the docker CLI has no plugin of that name. */
-export const BUILDX = 'v0.29.1'
+export const BUILDX = 'v0.38.2'
 
 /**
  * The Kubernetes minors that the pinned kind is said to work with. Its source names no such range: 1.37 is its own image's,

@@ -62,7 +62,8 @@ GO
 }
 
 go_tools() {
-  export GOFLAGS=-mod=mod CGO_ENABLED=0
+  # auto: a program that wants a newer Go than there is gets it from the Go module proxy
+  export GOFLAGS=-mod=mod CGO_ENABLED=0 GOTOOLCHAIN=auto
   local recipe
   one() { # NAME MODULE VERSION PACKAGE [LDFLAGS]
     recipe=$(declare -f go_tool)
