@@ -87,10 +87,14 @@ export function errorIn(stderr: string): string {
 /** What the driver runs unless its options say otherwise (driver/bkimage in buildx' source). */
 const IMAGE = 'moby/buildkit:buildx-stable-1'
 const ROOTLESS_IMAGE = 'moby/buildkit:buildx-stable-1-rootless'
+const QEMU_IMAGE = 'tonistiigi/binfmt:latest'
 
-/** BuildKit's image, as the driver chooses it. */
-export function buildkitImage({ driver }: Pick<BuilderOptions, 'driver'>): string {
-  return driver['image'] || (isTrue(driver['rootless']) ? ROOTLESS_IMAGE : IMAGE)
+/** The images that the builder's pods run, as the driver chooses them: BuildKit's, and one that installs emulators where it is to. */
+export function builderImages({ driver }: Pick<BuilderOptions, 'driver'>): string[] {
+  return [
+    driver['image'] || (isTrue(driver['rootless']) ? ROOTLESS_IMAGE : IMAGE),
+    ...(isTrue(driver['qemu.install']) ? [driver['qemu.image'] || QEMU_IMAGE] : []),
+  ]
 }
 
 /** As Go's strconv.ParseBool reads it. */

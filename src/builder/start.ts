@@ -1,3 +1,5 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { messageOf, Problem } from '../lib/problem.ts'
 import { CommandFailed } from '../lib/run.ts'
 import type { BuilderOptions } from '../options.ts'
@@ -9,6 +11,8 @@ import { writeConfig } from './prepare.ts'
 export interface BuilderCluster {
   /** Makes the namespace where there is none of that name. */
   makeNamespace(name: string): Promise<void>
+  /** Lets that many pods begin where the builder was made without any. */
+  letPodsBegin(namespace: string, replicas: number): Promise<void>
   /** Watches the pods until they are ready or the signal aborts; @throws Problem at the deadline, or with what keeps one from starting. */
   podsReady(namespace: string, signal: AbortSignal): Promise<void>
   /** A line for each pod that is not ready, with its events. */
@@ -16,8 +20,8 @@ export interface BuilderCluster {
 }
 
 /**
- * Makes the builder and its pods, and waits until they are ready. buildx makes what its driver makes and counts ready pods;
- * why one does not start is seen beside it.
+ * Makes the builder and its pods, and waits until they are ready. buildx makes what its driver makes, first for no pods: they begin
+ * when the cluster has made them quick to be ready. Then buildx counts ready pods; why one does not start is seen beside it.
  *
  * @param given.name the builder's
  * @param given.kubeconfig the path by which later commands reach the cluster too
@@ -45,10 +49,13 @@ export async function startBuilder(
   const config = withRegistries(options.config ?? given.defaultConfig, given.registries)
   const configFile = await writeConfig(buildx, config, given.folder)
   const flags = config === undefined ? options.flags : flagsWithConfig(options)
-  const running = buildx.start(
-    createBuilder({ name, options: { driver: options.driver, flags }, configFile, boot: wait }),
-    { KUBECONFIG: kubeconfig },
-  )
+  const create = { name, options: { driver: options.driver, flags }, configFile, boot: wait }
+  const replicas = Number(options.driver['replicas'] ?? 1)
+  if (wait && replicas > 0) {
+    await makeWithoutPods(buildx, create, given)
+    await cluster.letPodsBegin(namespace, replicas)
+  }
+  const running = buildx.start(createBuilder(create), { KUBECONFIG: kubeconfig })
   running.stdout.resume()
   const created = running.ended.catch(async (error: unknown) => {
     if (!(error instanceof CommandFailed) || error.endedBy !== undefined) throw error
@@ -68,5 +75,22 @@ export async function startBuilder(
     throw error
   } finally {
     through.abort()
+  }
+}
+
+/** What goes wrong here goes wrong once more when the builder itself is made, and is said then. */
+async function makeWithoutPods(
+  buildx: Buildx,
+  create: Parameters<typeof createBuilder>[0],
+  { kubeconfig, folder }: { readonly kubeconfig: string; readonly folder: string },
+): Promise<void> {
+  const { driver, flags } = create.options
+  const trial = await mkdtemp(join(folder, 'buildx-'))
+  try {
+    await buildx.try(createBuilder({ ...create, options: { driver: { ...driver, replicas: '0' }, flags } }), {
+      env: { BUILDX_CONFIG: trial, KUBECONFIG: kubeconfig },
+    })
+  } finally {
+    await rm(trial, { recursive: true, force: true })
   }
 }

@@ -1,7 +1,17 @@
 /** A Deployment that somebody else makes: when its pods are ready, and what keeps one of them from it. */
-import { CoreV1Api, type KubeConfig, type V1Deployment, type V1Node, type V1Pod } from '@kubernetes/client-node'
+import {
+  AppsV1Api,
+  CoreV1Api,
+  type KubeConfig,
+  PatchStrategy,
+  setHeaderOptions,
+  type V1Deployment,
+  type V1Node,
+  type V1Pod,
+} from '@kubernetes/client-node'
 import { formatDuration } from '../lib/duration.ts'
 import { messageOf, Problem } from '../lib/problem.ts'
+import { beginPods, type Workload } from './begin-pods.ts'
 import { isNotReady, isStuck, podTrouble } from './pods.ts'
 import { watchUntil } from './watch.ts'
 
@@ -41,6 +51,25 @@ export async function waitUntilNodesTakePods(
 function takesPods(node: V1Node | undefined): boolean {
   const isReady = node?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false
   return isReady && !node?.spec?.taints?.some(({ key }) => key === 'node.kubernetes.io/not-ready')
+}
+
+/**
+ * Lets the pods begin of a Deployment or a StatefulSet that was made with none, see `beginPods`. Where there is neither, or it has
+ * pods, nothing is done.
+ */
+export async function letPodsBegin(kubeconfig: KubeConfig, place: Place, replicas: number): Promise<void> {
+  const api = kubeconfig.makeApiClient(AppsV1Api)
+  const jsonPatch = setHeaderOptions('Content-Type', PatchStrategy.JsonPatch)
+  const begin = async (read: Promise<Workload>, patch: (body: object) => Promise<unknown>): Promise<void> => {
+    const found = await read.catch((error: { code?: number }) => {
+      if (error.code !== 404) throw error
+    })
+    if (found?.spec?.replicas === 0) await patch(beginPods(found, replicas))
+  }
+  await Promise.all([
+    begin(api.readNamespacedDeployment(place), body => api.patchNamespacedDeployment({ ...place, body }, jsonPatch)),
+    begin(api.readNamespacedStatefulSet(place), body => api.patchNamespacedStatefulSet({ ...place, body }, jsonPatch)),
+  ])
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Reads what was asked for, finds where it will happen, and decides on everything that will be made. */
 import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
-import { buildkitImage, buildxAt, hasPlugin } from '../builder/buildx.ts'
+import { builderImages, buildxAt, hasPlugin } from '../builder/buildx.ts'
 import { buildxFolder, missingPaths, pluginLink } from '../builder/config-folder.ts'
 import { judgeBuilder } from '../builder/prepare.ts'
 import { judgeCapacity, reservationPatch } from '../cluster/capacity.ts'
@@ -104,19 +104,18 @@ async function findPlace(world: World, options: Options): Promise<Omit<Found, 'k
   return { engine, docker, resolving, tidied: tidyEngine(world, engine) }
 }
 
-/** Resolves the images that were asked for, and the builder's, which is loaded like any other. */
+/** Resolves the images that were asked for, and the builder's, which are loaded like any other. */
 async function resolveAll(
   docker: Docker,
   options: Options,
   world: ResolveWorld,
 ): Promise<{ readonly images: Promise<readonly string[]> }> {
   if (options.builder === undefined) return resolveImages(docker, options, world)
-  const buildkit = buildkitImage(options.builder)
-  const pulled = ensureImage(docker, buildkit, 'builder', world)
+  const pulled = Promise.all(builderImages(options.builder).map(name => ensureImage(docker, name, 'builder', world)))
   // Awaited with the others; a failure before that must not count as unhandled.
   pulled.catch(() => {})
   const others = await resolveImages(docker, options, world)
-  const images = Promise.all([others.images, pulled]).then(([references, name]) => [...new Set([...references, name])])
+  const images = Promise.all([others.images, pulled]).then(([references, own]) => [...new Set([...references, ...own])])
   images.catch(() => {})
   return { images }
 }

@@ -4,7 +4,13 @@ import { mirroredRegistries, ownRegistry, type RegistryEntry } from '../builder/
 import { DEPLOYMENT } from '../builder/buildx.ts'
 import { defaultConfig } from '../builder/config-folder.ts'
 import { startBuilder } from '../builder/start.ts'
-import { makeNamespace, podsNotReady, waitUntilNodesTakePods, waitUntilPodsReady } from '../cluster/deployment.ts'
+import {
+  letPodsBegin,
+  makeNamespace,
+  podsNotReady,
+  waitUntilNodesTakePods,
+  waitUntilPodsReady,
+} from '../cluster/deployment.ts'
 import { formatDuration } from '../lib/duration.ts'
 import type { Mirror } from '../registry-mirrors.ts'
 import type { Created } from './create.ts'
@@ -34,6 +40,7 @@ export async function startBuilderIn(use: Use, { kubeconfig, registry }: Created
       },
       {
         makeNamespace: namespace => makeNamespace(kubeconfig, namespace),
+        letPodsBegin: (namespace, replicas) => letPodsBegin(kubeconfig, place(namespace), replicas),
         podsReady: (namespace, signal) =>
           waitUntilPodsReady(kubeconfig, place(namespace), 'builder', options.wait, {
             ...logOf(world),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { buildkitImage, configFlag, createBuilder, errorIn, forgetBuilder } from '../../src/builder/buildx.ts'
+import { builderImages, configFlag, createBuilder, errorIn, forgetBuilder } from '../../src/builder/buildx.ts'
 
 const none = { driver: {}, flags: undefined }
 
@@ -58,11 +58,14 @@ test.each([
 })
 
 test.each([
-  [{}, 'moby/buildkit:buildx-stable-1'],
-  [{ rootless: 'true' }, 'moby/buildkit:buildx-stable-1-rootless'],
-  [{ rootless: '0' }, 'moby/buildkit:buildx-stable-1'],
-  [{ rootless: 'true', image: 'mine:1' }, 'mine:1'],
-  [{ image: '' }, 'moby/buildkit:buildx-stable-1'],
-])('with the driver options %j its image is %s', (driver, image) => {
-  expect(buildkitImage({ driver })).toBe(image)
+  [{}, ['moby/buildkit:buildx-stable-1']],
+  [{ rootless: 'true' }, ['moby/buildkit:buildx-stable-1-rootless']],
+  [{ rootless: '0' }, ['moby/buildkit:buildx-stable-1']],
+  [{ rootless: 'true', image: 'mine:1' }, ['mine:1']],
+  [{ image: '' }, ['moby/buildkit:buildx-stable-1']],
+  [{ 'qemu.install': 'true' }, ['moby/buildkit:buildx-stable-1', 'tonistiigi/binfmt:latest']],
+  [{ image: 'mine:1', 'qemu.install': '1', 'qemu.image': 'emulators:1' }, ['mine:1', 'emulators:1']],
+  [{ 'qemu.install': 'false', 'qemu.image': 'emulators:1' }, ['moby/buildkit:buildx-stable-1']],
+])('with the driver options %j its images are %s', (driver, images) => {
+  expect(builderImages({ driver })).toEqual(images)
 })

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { type BuilderCluster, startBuilder } from '../../src/builder/start.ts'
@@ -20,15 +20,41 @@ function start(
       options: { driver: {}, config: undefined, flags: undefined, ...options },
       ...{ kubeconfig: '/job/kubeconfig', folder: stub.folder, wait, registries: [], defaultConfig: undefined },
     },
-    { makeNamespace: async () => {}, podsReady: async () => {}, notReady: async () => [], ...cluster },
+    {
+      makeNamespace: async () => {},
+      letPodsBegin: async () => {},
+      podsReady: async () => {},
+      notReady: async () => [],
+      ...cluster,
+    },
   )
 }
 
 test('it is made for the kubeconfig that later commands have', async () => {
   stub = stubBuildx('echo "$KUBECONFIG" >"$0.kubeconfig"')
   await start({}, {})
-  expect(stub.commands()).toEqual(['create --driver=kubernetes --name=b --node=buildkit --bootstrap'])
+  expect(stub.commands().at(-1)).toBe('create --driver=kubernetes --name=b --node=buildkit --bootstrap')
   expect(readFileSync(join(stub.folder, 'buildx.kubeconfig'), 'utf8')).toBe('/job/kubeconfig\n')
+})
+
+test('buildx makes it for no pods first, in a configuration that is thrown away; then they may begin', async () => {
+  stub = stubBuildx(
+    'echo "$BUILDX_CONFIG" >>"$0.config"; ! [ -d "$BUILDX_CONFIG" ] || mkdir "$BUILDX_CONFIG/instances"',
+  )
+  const begun: [string, number][] = []
+  const letPodsBegin = async (...given: [string, number]): Promise<void> => {
+    expect(stub.commands()).toEqual([
+      'create --driver=kubernetes --name=b --node=buildkit --driver-opt=image=i --driver-opt=replicas=0 --bootstrap',
+    ])
+    begun.push(given)
+  }
+  await start({ driver: { image: 'i', replicas: '3' } }, { letPodsBegin })
+  expect(begun).toEqual([['default', 3]])
+  expect(stub.commands()[1]).toContain('--driver-opt=replicas=3 --bootstrap')
+  const [trial = '', own] = readFileSync(join(stub.folder, 'buildx.config'), 'utf8').split('\n')
+  expect(trial).toMatch(`${stub.folder}/buildx-`)
+  expect(existsSync(trial)).toBe(false)
+  expect(own).toBe(process.env['BUILDX_CONFIG'] ?? '')
 })
 
 test('its namespace is made before, and is where its pods are looked for', async () => {
@@ -51,12 +77,14 @@ test('the default namespace is there', async () => {
 
 test('without a wait nothing is started', async () => {
   stub = stubBuildx('')
-  await start({}, { podsReady: () => Promise.reject(new Error('waited')) }, false)
+  const never = () => Promise.reject(new Error('waited'))
+  await start({}, { podsReady: never, letPodsBegin: never }, false)
+  expect(stub.commands()).toHaveLength(1)
   expect(stub.commands()[0]).not.toContain('--bootstrap')
 })
 
 test("a pod that does not start ends the start, though buildx' own wait goes on", async () => {
-  stub = stubBuildx('sleep 60')
+  stub = stubBuildx('case $* in *replicas=0*) ;; *) sleep 60 ;; esac')
   const held = new Problem('builder: a pod of it does not start')
   await expect(start({}, { podsReady: () => Promise.reject(held) })).rejects.toThrow(held)
 })

@@ -1,16 +1,22 @@
 /**
- * A builder on the cluster, from the step's side of a sidecar: where its images get to, which pod builds what, and that buildx' configuration is the user's own again when the job ends.
+ * A builder on the cluster, from the step's side of a sidecar: where its images get to, which pod builds what, what becomes of a build
+ * whose pod is lost, and that buildx' configuration is the user's own again when the job ends.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { BUILDX } from '../../src/cluster/versions.ts'
 import { REGISTRY_IMAGE } from '../../src/images/registry.ts'
+import { buildxPath } from '../release-page.ts'
 import { annotations, type GitHubJob, startGitHubJob, type Use } from './github-job.ts'
 import { listing, names } from './lab.ts'
-import { createPlace, type Place } from './place.ts'
+import { createPlace, type Ended, type Place } from './place.ts'
 
 const { node, buildkit, buildkitRootless, web, registry } = names.images
 
 /** Prints buildx' configuration, and what is in each file of it. */
-const CONFIGURATION = 'cd ~/.docker && find . -type d | sort && find . -type f -exec sha256sum {} + | sort -k2'
+const CONFIGURATION = 'cd ~/.docker && find . ! -type f | sort && find . -type f -exec sha256sum {} + | sort -k2'
+
+/** Where emulators would come from: an image that does nothing, whatever it is told. */
+const EMULATORS = 'emulators:ci'
 
 let place: Place
 let job: GitHubJob
@@ -18,8 +24,15 @@ let onEngine: readonly string[]
 let configuration: string
 
 beforeAll(async () => {
-  place = await createPlace({ tls: true, images: [node, buildkit, buildkitRootless, web, registry] })
+  place = await createPlace({
+    tls: true,
+    images: [node, buildkit, buildkitRootless, web, registry],
+    files: { [buildxPath(BUILDX)]: { file: names.tools.buildx } },
+  })
   await place.docker('tag', registry, REGISTRY_IMAGE)
+  await place.docker('create', '--name', 'emulators', web)
+  await place.docker('commit', '--change', 'ENTRYPOINT ["sh", "-c", "true"]', 'emulators', EMULATORS)
+  await place.docker('rm', 'emulators')
   job = await startGitHubJob(place, { id: 'builder', onLine: line => seen?.(line) })
   // As people have it who build on an engine with TLS: a context, and a builder for it that is the current one.
   const files = ['ca', 'cert', 'key'].map(name => `${name}=/certs/client/${name}.pem`)
@@ -51,7 +64,9 @@ const SCRATCH = 'FROM scratch\nCOPY content /\n'
 
 const inputs = (builder: string) => ({
   'node-image': node,
-  'download-url': `kind=${place.page.templates.kind}\nkubectl=${place.page.templates.kubectl}`,
+  'download-url': ['kind', 'kubectl', 'buildx']
+    .map(name => `${name}=${place.page.templates[name as keyof Place['page']['templates']]}`)
+    .join('\n'),
   builder: `image=${buildkit}\n${builder}`,
 })
 
@@ -59,7 +74,7 @@ const inputs = (builder: string) => ({
 async function podsOf(contexts: readonly string[], namespace: string): Promise<string[]> {
   const script = `for context; do
       date +%N >"$HOME/$context/content"
-      docker buildx build --quiet --metadata-file /tmp/built "$HOME/$context" >&2
+      docker buildx build --quiet --output type=cacheonly --metadata-file /tmp/built "$HOME/$context" >&2
       sed -n 's|.*"buildx.build.ref": ".*/\\(.*\\)".*|ref \\1|p' /tmp/built
     done
     for pod in $(kubectl get pods --namespace ${namespace} --output name); do
@@ -73,6 +88,29 @@ async function podsOf(contexts: readonly string[], namespace: string): Promise<s
   })
 }
 
+/** Builds a context, which goes on until its pod is lost. @returns once it does; `ended` when it has */
+async function startBuild(name: string): Promise<{ readonly ended: Promise<Ended> }> {
+  const folder = await context(name, `FROM ${web}\nRUN echo "has begun: $((40 + 2))" && sleep 300\n`)
+  let begun = (): void => {}
+  const running = new Promise<void>(resolve => {
+    begun = resolve
+  })
+  seen = line => {
+    if (line.includes('has begun: 42')) begun()
+  }
+  const ended = job.run(`timeout 60 docker buildx build --progress plain ${folder}`)
+  const failed = ended.then(({ log }) => Promise.reject(new Error(log)))
+  await Promise.race([running, failed])
+  seen = undefined
+  return { ended }
+}
+
+/** Its own error, and neither a hang nor success. */
+function expectLost({ code, log }: Ended): void {
+  expect(code, log).toBe(1)
+  expect(log).toMatch(/^ERROR: failed to build: /m)
+}
+
 async function expectRemoved(use: Use): Promise<void> {
   const post = await job.post(use)
   expect(post.code, post.log).toBe(0)
@@ -81,11 +119,40 @@ async function expectRemoved(use: Use): Promise<void> {
   expect(await listing(place.docker)).toEqual(onEngine)
 }
 
+/** Of the driver's options each that is seen on what it makes. */
+const DRIVER = `replicas=3
+namespace=building
+requests.cpu=50m
+requests.memory=64Mi
+limits.cpu=2
+limits.memory=1Gi
+limits.ephemeral-storage=20Gi
+nodeselector=kubernetes.io/os=linux,kubernetes.io/arch=${process.arch === 'x64' ? 'amd64' : process.arch}
+tolerations=key=disk,operator=Exists,effect=NoSchedule;key=size,value=small
+labels=team=ci,tier=build
+annotations=example.org/who=me,example.org/why=speed
+serviceaccount=default
+qemu.install=true
+qemu.image=${EMULATORS}
+timeout=90s
+loadbalance=sticky`
+
+/** Nodes that are silent count as lost after seconds; by default it is most of a minute. */
+const HASTY = `kind: Cluster
+apiVersion: kind.x-k8s.io/v1alpha4
+kubeadmConfigPatches:
+  - |
+    kind: ClusterConfiguration
+    controllerManager:
+      extraArgs:
+        node-monitor-grace-period: 16s
+`
+
 describe('three replicas on two workers', () => {
   let use: Use
 
   beforeAll(async () => {
-    use = await job.use({ ...inputs('replicas=3\nnamespace=building'), workers: '2', registry: 'true' })
+    use = await job.use({ ...inputs(DRIVER), workers: '2', registry: 'true', config: HASTY })
     expect(use.code, use.log).toBe(0)
     await prints(`docker tag ${web} $KIND_IN_DIND_REGISTRY/web:ci && docker push --quiet $KIND_IN_DIND_REGISTRY/web:ci`)
   })
@@ -95,6 +162,45 @@ describe('three replicas on two workers', () => {
     expect(inspected).toMatch(new RegExp(`^Name: +${use.outputs['builder']}$`, 'm'))
     expect(inspected.match(/^Status: +running$/gm)).toHaveLength(3)
     expect(await prints('kubectl get pods --namespace building --output name')).toMatch(/^(pod\/buildkit-\S+\s*){3}$/)
+  })
+
+  it('are what the driver was told, with a probe and tolerations of ours', async () => {
+    const lost = { operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 10 }
+    const labels = { app: 'buildkit', team: 'ci', tier: 'build' }
+    const annotations = { 'example.org/who': 'me', 'example.org/why': 'speed' }
+    expect(
+      JSON.parse(await prints('kubectl get deployment buildkit --namespace building --output json')),
+    ).toMatchObject({
+      metadata: { labels, annotations },
+      spec: {
+        replicas: 3,
+        template: {
+          metadata: { labels, annotations },
+          spec: {
+            serviceAccountName: 'default',
+            nodeSelector: { 'kubernetes.io/os': 'linux' },
+            tolerations: [
+              { key: 'disk', operator: 'Exists', effect: 'NoSchedule' },
+              { key: 'size', value: 'small' },
+              { ...lost, key: 'node.kubernetes.io/not-ready' },
+              { ...lost, key: 'node.kubernetes.io/unreachable' },
+            ],
+            initContainers: [{ name: 'qemu', image: EMULATORS, args: ['--install', 'all'] }],
+            containers: [
+              {
+                image: buildkit,
+                resources: {
+                  requests: { cpu: '50m', memory: '64Mi' },
+                  limits: { cpu: '2', memory: '1Gi', 'ephemeral-storage': '20Gi' },
+                },
+                startupProbe: { periodSeconds: 1 },
+              },
+            ],
+          },
+        },
+      },
+    })
+    expect(await prints('docker buildx inspect')).toMatch(/^Driver Options:.*timeout="90s"/m)
   })
 
   it("are not in the way of the user's own builder and engine", async () => {
@@ -141,6 +247,42 @@ describe('three replicas on two workers', () => {
     await prints(`docker buildx build ${await context('again', SCRATCH)}`)
   })
 
+  it("lose one that is restarted during a build: it gives the build's own error, and the next build works", async () => {
+    const folder = await context('restarted', SCRATCH)
+    const [pod] = await podsOf(['restarted'], 'building')
+    const building = await startBuild('restarted')
+    const [on = '', container = ''] = (
+      await prints(
+        `kubectl get --namespace building ${pod} --output jsonpath='{.spec.nodeName} {.status.containerStatuses[0].containerID}'`,
+      )
+    ).split(' ')
+    await place.docker('exec', on, 'crictl', 'stop', '--timeout', '0', container.replace('containerd://', ''))
+    expectLost(await building.ended)
+    await prints(
+      `kubectl wait --namespace building ${pod} --for jsonpath='{.status.containerStatuses[0].restartCount}'=1 --timeout 1m
+      kubectl wait --namespace building ${pod} --for condition=Ready --timeout 1m`,
+    )
+    await context('restarted', SCRATCH)
+    await prints(`docker buildx build ${folder}`)
+  })
+
+  it("lose those of a node during a build: it gives the build's own error, and the next build works", async () => {
+    const folder = await context('lost', SCRATCH)
+    const [pod] = await podsOf(['lost'], 'building')
+    const building = await startBuild('lost')
+    await place.docker(
+      'kill',
+      await prints(`kubectl get --namespace building ${pod} --output jsonpath={.spec.nodeName}`),
+    )
+    expectLost(await building.ended)
+    await prints(
+      `kubectl wait --namespace building ${pod} --for jsonpath={.metadata.deletionTimestamp} --timeout 1m
+      kubectl rollout status deployment/buildkit --namespace building --timeout 1m`,
+    )
+    await context('lost', SCRATCH)
+    await prints(`docker buildx build ${folder}`)
+  })
+
   it("are gone after post, and buildx' configuration is as it was", async () => {
     await expectRemoved(use)
     expect(await prints('unset BUILDX_BUILDER; docker buildx inspect')).toMatch(/^Name: +mine$/m)
@@ -176,14 +318,31 @@ it('a cancel while it starts leaves nothing either', async () => {
   await expectRemoved(await running.ended)
 })
 
-describe('two replicas at random, without rights', () => {
+describe('two replicas at random, without rights, where the docker CLI has no buildx', () => {
   let use: Use
 
   beforeAll(async () => {
+    await prints(
+      `rm "$(docker info --format '{{range .ClientInfo.Plugins}}{{if eq .Name "buildx"}}{{.Path}}{{end}}{{end}}')"
+      ! docker buildx version`,
+    )
     await prints('cat >/tmp/buildkitd.toml', '[registry."nobody.example"]\n  mirrors = ["nowhere.example"]\n')
-    const own = inputs('replicas=2\nloadbalance=random\nrootless=true\nbuildkitd-config=/tmp/buildkitd.toml')
-    use = await job.use({ ...own, registry: 'true', builder: own.builder.replace(buildkit, buildkitRootless) })
+    const own = inputs(
+      'replicas=2\nloadbalance=random\nrootless=true\ndefault-load=true\nbuildkitd-config=/tmp/buildkitd.toml',
+    )
+    use = await job.use({
+      ...own,
+      registry: 'true',
+      'registry-mirrors': `mirrored.example=${names.mirror || 'https://registry-1.docker.io'}`,
+      builder: own.builder.replace(buildkit, buildkitRootless),
+    })
     expect(use.code, use.log).toBe(0)
+  })
+
+  it('are made by one that is fetched, which later commands of the job have', async () => {
+    expect(place.page.count(buildxPath(BUILDX))).toBe(1)
+    expect(await prints('docker buildx version')).toContain(BUILDX)
+    expect((await prints('docker buildx inspect')).match(/^Status: +running$/gm)).toHaveLength(2)
   })
 
   it('build without a privileged pod, with what their buildkitd.toml says of registries', async () => {
@@ -191,7 +350,16 @@ describe('two replicas at random, without rights', () => {
       await prints("kubectl get pods --output jsonpath='{.items[*].spec.containers[*].securityContext}'"),
     ).not.toContain('privileged')
     await prints(`docker tag ${web} $KIND_IN_DIND_REGISTRY/web:ci && docker push --quiet $KIND_IN_DIND_REGISTRY/web:ci`)
-    const folder = await context('rootless', `FROM ${use.outputs['registry']}/web:ci\nRUN cat /proc/self/uid_map\n`)
+    // From a registry that there is only by its mirror, from Docker Hub by the engine's own, and from the job's registry.
+    const folder = await context(
+      'rootless',
+      `FROM mirrored.example/${web.includes('/') ? web : `library/${web}`} AS mirrored
+      FROM ${web} AS hub
+      FROM ${use.outputs['registry']}/web:ci
+      COPY --from=mirrored /etc/passwd /mirrored
+      COPY --from=hub /etc/passwd /hub
+      RUN cat /mirrored /hub /proc/self/uid_map`,
+    )
     const { code, log } = await job.run(
       `docker buildx build --progress plain -t $KIND_IN_DIND_REGISTRY_INTERNAL/app:ci --push ${folder}`,
     )
@@ -204,7 +372,6 @@ describe('two replicas at random, without rights', () => {
 
   it('are chosen anew for each build', async () => {
     await context('random', SCRATCH)
-    // The driver draws by the clock's second.
     const pods = new Set<string>()
     for (let left = 20; left > 0 && pods.size < 2; left--) {
       for (const pod of await podsOf(['random', 'random'], 'default')) pods.add(pod)
@@ -212,7 +379,13 @@ describe('two replicas at random, without rights', () => {
     expect(pods.size).toBe(2)
   })
 
-  it('go like all others', async () => {
+  it('load into the engine what says nothing else, by default-load', async () => {
+    await prints(`docker buildx build -t said-nothing:ci ${await context('default', SCRATCH)}`)
+    await prints('docker image inspect said-nothing:ci')
+  })
+
+  it('go like all others, and so does the buildx that was fetched', async () => {
     await expectRemoved(use)
+    await prints('! docker buildx version')
   })
 })

@@ -112,12 +112,14 @@ export interface Place extends Step {
  *
  * @param given.tls whether the engine answers over TLS on 2376 or plain on 2375
  * @param given.images what the sidecar's engine has from the beginning
+ * @param given.files more of what the release page has
  */
 export async function createPlace(given: {
   readonly tls: boolean
   readonly images: readonly string[]
+  readonly files?: Readonly<Record<string, Served>>
 }): Promise<Place> {
-  const ground = await createGround()
+  const ground = await createGround(given)
   try {
     const sidecar = await ground.startSidecar('docker', given)
     const step = await ground.startStep('step', {
