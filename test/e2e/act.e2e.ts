@@ -2,7 +2,10 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { kindPath, kubectlPath, type ReleasePage, startReleasePage } from '../release-page.ts'
+import { builderImages } from '../../src/builder/buildx.ts'
+import { BUILDX } from '../../src/cluster/versions.ts'
+import { REGISTRY_IMAGE } from '../../src/images/registry.ts'
+import { buildxPath, kindPath, kubectlPath, type ReleasePage, startReleasePage } from '../release-page.ts'
 import { type ActJob, type ActPlace, type ActRun, createActPlace } from './act.ts'
 import { docker, listing, names } from './lab.ts'
 
@@ -22,17 +25,20 @@ beforeAll(async () => {
     files: {
       [kindPath(names.kindVersion)]: { file: names.tools.kind },
       [kubectlPath(names.kubernetesVersion)]: { file: names.tools.kubectl },
+      [buildxPath(BUILDX)]: { file: names.tools.buildx },
     },
     // An address of this machine that containers reach as well.
     address: (await docker('network', 'inspect', 'bridge', '--format', '{{(index .IPAM.Config 0).Gateway}}')).trim(),
   })
+  const templates: Readonly<Record<string, string>> = page.templates
   place = await createActPlace({
     act: names.tools.act,
     engine: names.engine,
     programs: { docker: names.tools.docker, node: names.tools.node, bash: 'bash', curl: 'curl' },
     variables: {
       KIND_NODE_IMAGE: names.images.node,
-      KIND_DOWNLOAD_URL: `kind=${page.templates.kind},kubectl=${page.templates.kubectl}`,
+      KIND_DOWNLOAD_URL: ['kind', 'kubectl', 'buildx'].map(name => `${name}=${templates[name]}`).join(),
+      KIND_REGISTRY_MIRRORS: names.mirror && `docker.io=${names.mirror}`,
       BASE_IMAGE: names.images.web,
       STEP_IMAGE: names.images.step,
       DIND_IMAGE: names.images.dind,
@@ -180,6 +186,39 @@ describe('a job in a container with the engine as its service (dind-service.yml)
   it('loses the cluster before the service ends', () => {
     const removed = at(run, `Removed ${only(run).outputs['name']} (1 node and its network)`)
     expect(removed).toBeLessThan(at(run, '⭐ Run Complete job'))
+  })
+
+  it('leaves the engine with the containers, networks and volumes that it had', () => {
+    expect(after).toEqual(before)
+  })
+})
+
+describe('a builder on the cluster, where the docker CLI has no buildx (builder.yml)', () => {
+  const images = {
+    [REGISTRY_IMAGE]: names.images.registry,
+    [builderImages({ driver: {} }).join()]: names.images.buildkit,
+  }
+  let before: readonly string[]
+  let after: readonly string[]
+  let run: ActRun
+
+  beforeAll(async () => {
+    before = await onTheEngine()
+    for (const [name, image] of Object.entries(images)) await docker('tag', image, name)
+    run = await place.run('examples/github/builder.yml')
+    for (const name of Object.keys(images)) await docker('image', 'rm', name)
+    after = await onTheEngine()
+  })
+
+  it("builds an image that pods run from the job's registry", () => {
+    expect(run.code, run.log).toBe(0)
+    expect(failed(only(run))).toEqual([])
+    expect(only(run).outputs['builder']).toMatch(/^kind-in-dind-/)
+    expect(run.log).toContain('deployment "web" successfully rolled out')
+  })
+
+  it('has the buildx that was fetched', () => {
+    expect(page.count(buildxPath(BUILDX)), run.log).toBe(1)
   })
 
   it('leaves the engine with the containers, networks and volumes that it had', () => {

@@ -1,5 +1,7 @@
 /** The plugin as the real `buildkite-agent bootstrap` runs it, on the lab's engine; Buildkite's API is played. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { builderImages } from '../../src/builder/buildx.ts'
+import { REGISTRY_IMAGE } from '../../src/images/registry.ts'
 import type { Annotation, BuildkiteApi } from '../buildkite-api.ts'
 import {
   type BuildkiteAgent,
@@ -28,7 +30,10 @@ let endToEnd: Step
 let matrix: Step
 
 beforeAll(async () => {
-  buildkite = await startBuildkite({ variables: { BASE_IMAGE: names.images.web } })
+  buildkite = await startBuildkite({
+    dockerPlugins: { buildx: names.tools.buildx },
+    variables: { BASE_IMAGE: names.images.web },
+  })
   ;({ api, agent, plugin } = buildkite)
   const steps = await agent.pipeline('examples/buildkite/pipeline.yml')
   ;[endToEnd, matrix] = steps as [Step, Step]
@@ -141,6 +146,32 @@ echo "read back: $(buildkite-agent meta-data get name)"
 
   it('is left alone by the plugin on the build page', () => {
     expect([...api.annotations]).toEqual([])
+  })
+
+  itLeavesNothing(() => ended)
+})
+
+describe('a job with a builder on its cluster (builder.yml)', () => {
+  const images = {
+    [REGISTRY_IMAGE]: names.images.registry,
+    [builderImages({ driver: {} }).join()]: names.images.buildkit,
+  }
+  let ended: Ended
+  beforeAll(async () => {
+    const [step] = (await agent.pipeline('examples/buildkite/builder.yml')) as [Step]
+    const mirrors = names.mirror && `docker.io=${names.mirror}`
+    for (const [name, image] of Object.entries(images)) await docker('tag', image, name)
+    ended = await run({
+      pipeline: 'builds',
+      plugins: [plugin({ ...configuration(step), 'registry-mirrors': mirrors })],
+      command: step.command,
+    })
+    for (const name of Object.keys(images)) await docker('image', 'rm', name)
+  })
+
+  it("builds an image that pods run from the job's registry", () => {
+    expect(ended.code, ended.log).toBe(0)
+    expect(ended.log).toContain('deployment "web" successfully rolled out')
   })
 
   itLeavesNothing(() => ended)
