@@ -363,7 +363,7 @@ export function parse(given: Readonly<Record<string, Given>>, world: ParseWorld)
     logs: option('logs', when, 'on-failure'),
     logsDir: option('logs-dir', text, undefined),
     keep: option('keep', boolean, false),
-    lifetime: option('lifetime', lifetime, 6 * HOUR),
+    lifetime: option('lifetime', lifetime, LIFETIME),
     downloadUrls: option('download-url', downloadUrls, {}),
   }
   const registryPort = options.registry?.port
@@ -393,6 +393,9 @@ function when(value: Given): When {
 }
 
 const HOUR = 3_600_000
+
+/** How long a job counts as one that may live, where it says nothing else, in milliseconds. */
+export const LIFETIME = 6 * HOUR
 
 /** No timer, so it may be longer than a job: a kept cluster is there for people. */
 function lifetime(value: Given): number {

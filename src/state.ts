@@ -48,11 +48,12 @@ export function loadState(folder: string): State | undefined {
   }
 }
 
-/** The states of all uses in a job's folder, the latest first; what cannot be read is left out. */
+/** The states of all uses in a job's folder, the latest first; what cannot be read is left out. None where it is not there. */
 export function loadStates(folder: string): readonly State[] {
   const changed = (use: string): number =>
     statSync(file(join(folder, use)), { throwIfNoEntry: false })?.mtimeMs ?? Number.NEGATIVE_INFINITY
-  return readdirSync(folder)
+  const names = statSync(folder, { throwIfNoEntry: false })?.isDirectory() ? readdirSync(folder) : []
+  return names
     .filter(use => Number.isFinite(changed(use)))
     .sort((a, b) => changed(b) - changed(a))
     .flatMap(use => {

@@ -14,14 +14,18 @@ export interface Me {
 }
 
 /**
- * Why a holding may be removed by this job: a phrase for people; undefined where it must stay.
+ * Why a holding, or a job's folder, may be removed by this job: a phrase for people; undefined where it must stay.
  *
  * An owner runs one job at a time, so what it has of another job is left over, unless it was to be kept. What is past its expiry
  * is anyone's, but for this job itself, which is there and uses it.
  *
  * @param now milliseconds since 1970 by the engine's clock, by which expiries are told
  */
-export function staleness(holding: Holding, me: Me, now: number): string | undefined {
+export function staleness(
+  holding: Pick<Holding, 'owner' | 'job' | 'expiry' | 'kept'>,
+  me: Me,
+  now: number,
+): string | undefined {
   if (holding.job === me.job) return undefined
   if (holding.expiry !== undefined && holding.expiry * 1000 <= now) {
     return `expired ${formatDuration(now - holding.expiry * 1000)} ago`

@@ -10,6 +10,7 @@ import { debugIsOn } from './debug.ts'
 import { exportLines, exportPathLine } from './exports.ts'
 import { privateFolder } from './folder.ts'
 import type { Environment, Host, Identity, JobStatus } from './host.ts'
+import { jobFolderName, jobFolders, markFolder } from './job-folders.ts'
 import { paint } from './paint.ts'
 import { rememberedFile, rememberedUses, rememberUse } from './remembered.ts'
 import { timed } from './timed.ts'
@@ -41,6 +42,8 @@ export function createBuildkiteHost(
 ): Host {
   const jobId = buildkiteJob(env)
   const folder = jobFolder(env, jobId)
+  const identity = buildkiteIdentity(env)
+  markFolder(folder, identity)
   setToolFolders(env, folder)
   const colours = paint(env, true)
   const remembered = rememberedFile(folder, configurationKey(env))
@@ -66,8 +69,9 @@ export function createBuildkiteHost(
     within: 'buildkite',
     cancelLimit: CANCEL_LIMIT,
     env,
-    identity: buildkiteIdentity(env),
+    identity,
     folder,
+    jobFolders: () => jobFolders(dirname(folder)),
     logsFolder: undefined,
     given: () => {
       const configuration = env['BUILDKITE_PLUGIN_CONFIGURATION']
@@ -186,7 +190,7 @@ function buildkiteJob(env: Environment): string {
 
 /** Right in the folder of temporary files: a job leaves nothing there, and a folder shared by jobs would stay. */
 function jobFolder(env: Environment, jobId: string): string {
-  const name = `kind-in-dind-${jobId}`
+  const name = jobFolderName(jobId)
   const known = env['KIND_IN_DIND_FOLDER']
   // Not where a job of another agent started this one and its variables came along.
   return privateFolder(known !== undefined && basename(known) === name ? known : join(tmpdir(), name))

@@ -39,6 +39,8 @@ export function createGitHubHost(env: Record<string, string | undefined>): Host 
     env,
     identity: gitHubIdentity(env, uniqueOfJob(join(folder, `${JOB_MARK}${jobKey}`))),
     folder,
+    // Jobs of one runner share it, where nobody empties RUNNER_TEMP between them.
+    jobFolders: () => [{ path: folder, files: [], mark: undefined, changed: Date.now() }],
     logsFolder: undefined,
     given: () => gitHubInputs(env),
     group: (title, work) => {

@@ -1,5 +1,6 @@
 /** What a host (GitHub, Buildkite, a terminal) is to the rest of the program. A leaf. */
 import type { Given } from '../lib/given.ts'
+import type { ProcessIdentity } from '../lib/process.ts'
 import type { When } from '../options.ts'
 
 /** Who is running. It goes into the labels of what is made, so that a later job can tell whose a leftover is. */
@@ -21,6 +22,23 @@ export interface Summary {
   readonly draws: boolean
 }
 
+/** The folder of one of this user's jobs on this machine, and what is known of that job. */
+export interface JobFolder {
+  readonly path: string
+  /** What else that job made, beside its folder. */
+  readonly files: readonly string[]
+  /** What the job wrote into it of itself; undefined where it did not come so far. */
+  readonly mark: JobMark | undefined
+  /** When anything of it was last changed, in milliseconds since 1970. */
+  readonly changed: number
+}
+
+/** Whose a folder is, known before there is a plan. */
+export interface JobMark extends Pick<Identity, 'owner' | 'job'> {
+  /** The process that made the folder: pre. */
+  readonly process: ProcessIdentity
+}
+
 export type JobStatus = 'success' | 'failure' | 'cancelled'
 
 export interface Host {
@@ -34,6 +52,8 @@ export interface Host {
   readonly identity: Identity
   /** The folder of this job's uses: each use has a folder of its own in it. Made by the host, 0700. */
   readonly folder: string
+  /** The folders that jobs of this user may have left on this machine, this job's own among them. */
+  jobFolders(): readonly JobFolder[]
   /** Where exported logs stay when the job's folder goes; undefined where they are to go with it. */
   readonly logsFolder: string | undefined
   /** The options as they were given, by option name; absent ones are undefined. */

@@ -45,6 +45,8 @@ export function createTerminalHost(
     // One job for all that a user starts: a second `up` must not take the first one's cluster for a leftover.
     identity: { owner, job: `terminal/${owner}`, label: basename(process.cwd()) || 'kind' },
     folder,
+    // Its owner has one job, which is never over.
+    jobFolders: () => [],
     logsFolder: join(temporaryFolder(), 'logs'),
     given: () => command.given,
     group: (title, work) => {

@@ -30,7 +30,7 @@ import { type BuilderPlan, type Engine, makePlan, nodeRoles } from '../plan.ts'
 import { basicAuth } from '../registry-mirrors.ts'
 import { notePlan } from '../report/facts.ts'
 import type { World } from '../world.ts'
-import { mayClash, tidyEngine } from './tidy.ts'
+import { mayClash, tidy } from './tidy.ts'
 import { logOf, toolsOf, type Use } from './use.ts'
 
 /** What was asked for. @throws Problem with every option that is wrong */
@@ -101,7 +101,7 @@ async function findPlace(world: World, options: Options): Promise<Omit<Found, 'k
   )
   // Awaited with the other judgements; a failure before that must not count as unhandled.
   resolving.catch(() => {})
-  return { engine, docker, resolving, tidied: tidyEngine(world, engine) }
+  return { engine, docker, resolving, tidied: tidy(world, engine) }
 }
 
 /** Resolves the images that were asked for, and the builder's, which are loaded like any other. */

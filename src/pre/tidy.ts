@@ -1,17 +1,22 @@
-/** Removes what jobs that were killed left on the engine, beside all else that pre does. */
+/** Removes what jobs that were killed left on this machine and on the engine, beside all else that pre does. */
 import { reap } from '../cluster/reap.ts'
 import { dockerAt } from '../engine/docker.ts'
 import { messageOf } from '../lib/problem.ts'
 import type { Options } from '../options.ts'
 import type { Engine } from '../plan.ts'
 import type { World } from '../world.ts'
+import { tidyFolders } from './tidy-folders.ts'
 
 /** How long it may take, in milliseconds: less than a cluster takes to start. */
 const LIMIT = 30_000
 
 /** Never rejects: what cannot be removed is a warning, and the next job's to try. */
-export async function tidyEngine({ host, run, now, signal }: World, engine: Engine): Promise<void> {
+export async function tidy(world: World, engine: Engine): Promise<void> {
+  const { host, run, now, signal } = world
   try {
+    // First, since a pre that outlived its job goes on making what is removed from the engine.
+    const folders = await tidyFolders(world)
+    if (folders.length > 0) host.info(`Removed what other jobs left on this machine: ${folders.join('; ')}`)
     const clock = (): number => now() + engine.clockAhead
     const { removed, failed } = await reap(dockerAt(engine, run), host.identity, clock, LIMIT, engine.cgroupVersion)
     if (removed.length > 0) host.info(`Removed what other jobs left on the engine: ${removed.join('; ')}`)
