@@ -2,6 +2,7 @@
 import { reap } from '../cluster/reap.ts'
 import { dockerAt } from '../engine/docker.ts'
 import { messageOf } from '../lib/problem.ts'
+import { endStrays } from '../lib/process.ts'
 import type { Options } from '../options.ts'
 import type { Engine } from '../plan.ts'
 import type { World } from '../world.ts'
@@ -14,8 +15,9 @@ const LIMIT = 30_000
 export async function tidy(world: World, engine: Engine): Promise<void> {
   const { host, run, now, signal } = world
   try {
-    // First, since a pre that outlived its job goes on making what is removed from the engine.
+    // First, since a pre that outlived its job, and what one that was killed had run, go on making what is removed.
     const folders = await tidyFolders(world)
+    await endStrays()
     if (folders.length > 0) host.info(`Removed what other jobs left on this machine: ${folders.join('; ')}`)
     const clock = (): number => now() + engine.clockAhead
     const { removed, failed } = await reap(dockerAt(engine, run), host.identity, clock, LIMIT, engine.cgroupVersion)

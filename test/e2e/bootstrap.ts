@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createRunner } from '../../src/lib/run.ts'
 import { lookUp } from './act.ts'
+import type { Signal, Target } from './ends-table.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
@@ -54,6 +55,10 @@ export interface RunningJob {
   readonly ended: Promise<JobRun>
   /** Cancels it as the agent does. */
   cancel(): void
+  /** Resolves when its log has something; it may have it already. */
+  printed(pattern: RegExp): Promise<void>
+  /** Sends a signal to a part of the job, `all` is every process of it. @throws Error where there is nothing to signal */
+  signal(name: Signal, target: Target | 'all'): void
 }
 
 export interface BuildkiteAgent {
@@ -71,6 +76,8 @@ export interface BuildkiteAgent {
    * @returns the plugin as a step names it
    */
   addPlugin(name: string, hooks: Readonly<Record<string, string>>): string
+  /** The command lines of all processes on this machine that its jobs started and that still run. */
+  processes(): readonly string[]
   /** What jobs left in the folders of the agent, of the checkouts, of temporary files and of the user. */
   files(): readonly string[]
   remove(): void
@@ -172,13 +179,35 @@ export function createBuildkiteAgent(given: {
         stdio: ['ignore', 'pipe', 'pipe'],
       })
       let log = ''
+      const waiting = new Set<() => void>()
       for (const stream of [child.stdout, child.stderr]) {
         stream.setEncoding('utf8').on('data', (text: string) => {
           log += text
+          for (const look of waiting) look()
         })
       }
       return {
         id,
+        printed: pattern =>
+          new Promise(resolve => {
+            const look = (): void => {
+              if (!pattern.test(log)) return
+              waiting.delete(look)
+              resolve()
+            }
+            waiting.add(look)
+            look()
+          }),
+        signal: (name, target) => {
+          if (target === 'group') return void process.kill(-(child.pid ?? 0), name)
+          const its = jobProcesses(one => one === id)
+          const pre = its.filter(({ command }) => command.includes('/dist/main.js'))
+          const parents = pre.map(({ pid }) => pid)
+          const wanted =
+            target === 'all' ? its : target === 'pre' ? pre : its.filter(({ parent }) => parents.includes(parent))
+          if (wanted.length === 0) throw new Error(`${id} has no ${target} to signal`)
+          for (const { pid } of wanted) signalProcess(pid, name)
+        },
         ended: new Promise((resolve, reject) => {
           child.once('error', reject)
           child.once('close', (code, signal) => resolve({ code, signal, log: log.replaceAll('\r\n', '\n') }))
@@ -204,6 +233,7 @@ export function createBuildkiteAgent(given: {
       }
       return `./${name}`
     },
+    processes: () => jobProcesses(id => id.startsWith(`job-${process.pid}-`)).map(({ command }) => command),
     files: () =>
       WATCHED.flatMap(name =>
         readdirSync(inFolder(name), { recursive: true, encoding: 'utf8' }).map(path => join(name, path)),
@@ -213,19 +243,37 @@ export function createBuildkiteAgent(given: {
 }
 
 /** The command lines of all processes on this machine that a job started and that still run. */
-export function processesOf(job: RunningJob): string[] {
-  const variable = `BUILDKITE_JOB_ID=${job.id}`
+export function processesOf({ id }: RunningJob): string[] {
+  return jobProcesses(one => one === id).map(({ pid, command }) => `${pid} ${command}`)
+}
+
+interface Process {
+  readonly pid: number
+  readonly parent: number
+  readonly command: string
+}
+
+function jobProcesses(isWanted: (id: string) => boolean): Process[] {
   return readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))
     .flatMap(pid => {
       try {
-        const environment = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0')
-        return environment.includes(variable)
-          ? [`${pid} ${readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')}`]
-          : []
+        const id = /(?:^|\0)BUILDKITE_JOB_ID=([^\0]*)/.exec(readFileSync(`/proc/${pid}/environ`, 'utf8'))?.[1]
+        if (id === undefined || !isWanted(id)) return []
+        const parent = /^PPid:\s*(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+        const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
+        return [{ pid: Number(pid), parent: Number(parent), command }]
       } catch {
         // Ended meanwhile, or another user's.
         return []
       }
     })
+}
+
+function signalProcess(pid: number, name: Signal): void {
+  try {
+    process.kill(pid, name)
+  } catch {
+    // Ended meanwhile.
+  }
 }

@@ -1,5 +1,6 @@
-/** What happens on the lab's engine, as it happens. */
+/** What happens on an engine, as it happens. */
 import { createInterface } from 'node:readline'
+import type { Argv } from '../../src/lib/run.ts'
 import { names, runner } from './lab.ts'
 
 /** https://docs.docker.com/reference/api/engine/: GET /events, as far as it is read here. */
@@ -21,12 +22,16 @@ export interface Watch {
   end(): Promise<void>
 }
 
-/** Watches the engine from now on. */
-export function watchEngine(): Watch {
+/**
+ * Watches an engine from now on.
+ *
+ * @param program the docker CLI at it; at the lab's by default
+ */
+export function watchEngine(program: Argv = [names.tools.docker]): Watch {
   const events: EngineEvent[] = []
   const waiting = new Set<() => void>()
   const since = (Date.now() / 1000).toFixed(3)
-  const running = runner.start([names.tools.docker, ...['events', '--since', since, '--format', '{{json .}}']])
+  const running = runner.start([...program, ...['events', '--since', since, '--format', '{{json .}}']])
   createInterface({ input: running.stdout }).on('line', line => {
     events.push(JSON.parse(line) as EngineEvent)
     for (const look of waiting) look()

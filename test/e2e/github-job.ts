@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
+import type { Signal, Target } from './ends-table.ts'
 import { ACTION, type Ended, type Step } from './place.ts'
 
 /** An action.yml, as far as the runner reads it. */
@@ -35,8 +36,8 @@ export interface Use extends Ended {
 /** A step that uses the action, while it runs. */
 export interface RunningUse {
   readonly ended: Promise<Use>
-  /** Sends a signal to the action's process, and to no child of it: so does the runner. */
-  signal(name: 'SIGINT' | 'SIGTERM'): Promise<void>
+  /** Sends a signal to the action's process, and to no child of it, as the runner does; or to another target. */
+  signal(name: Signal, target?: Target): Promise<void>
 }
 
 export interface GitHubJob {
@@ -51,22 +52,28 @@ export interface GitHubJob {
   /** A step `uses: OWNER/kind-in-dind/load@v1`, or another sub-action. */
   useSub(folder: 'load' | 'logs', inputs: Readonly<Record<string, string>>): Promise<Use>
   /** What the runner runs for that step when the job ends. */
-  post(use: Use): Promise<Ended>
+  post(use: Pick<Use, 'inputs' | 'state'>): Promise<Ended>
 }
 
 /**
  * Starts a job.
  *
- * @param given.id tells this job from others of the place: the runner would have emptied its folders in between
+ * @param given.id tells this job from others of the place
+ * @param given.runner whose job it is; each has one of its own, unless it says otherwise. Nobody empties its folders between two
  * @param given.user who its steps run as
  * @param given.onLine sees each line that a step prints, as it comes
  */
 export async function startGitHubJob(
   place: Step,
-  given: { readonly id: string; readonly user?: string; readonly onLine?: (line: string) => void },
+  given: {
+    readonly id: string
+    readonly runner?: string
+    readonly user?: string
+    readonly onLine?: (line: string) => void
+  },
 ): Promise<GitHubJob> {
-  const { id, user = 'root', onLine = () => {} } = given
-  const temp = `${TEMP}/${id}`
+  const { id, runner = id, user = 'root', onLine = () => {} } = given
+  const temp = `${TEMP}/${runner}`
   const commands = `${temp}/_runner_file_commands`
   const made = await place.run(['install', '-d', '-o', user, TOOL_CACHE, WORKSPACE, temp, commands])
   if (made.code !== 0) throw new Error(made.log)
@@ -82,7 +89,7 @@ export async function startGitHubJob(
       GITHUB_JOB: id,
       GITHUB_WORKSPACE: WORKSPACE,
     },
-    ...{ GITHUB_RUN_ID: '9001', GITHUB_RUN_ATTEMPT: '1', RUNNER_NAME: `runner-of-${id}`, RUNNER_OS: 'Linux' },
+    ...{ GITHUB_RUN_ID: '9001', GITHUB_RUN_ATTEMPT: '1', RUNNER_NAME: `runner-of-${runner}`, RUNNER_OS: 'Linux' },
     ...{ RUNNER_TEMP: temp, RUNNER_TOOL_CACHE: TOOL_CACHE },
   }
   let steps = 0
@@ -99,7 +106,7 @@ export async function startGitHubJob(
     program: string,
     own: Readonly<Record<string, string>>,
   ): Promise<{ ended: Ended; files: readonly string[] }> {
-    const files = COMMAND_FILES.map(name => `${commands}/${name.toLowerCase()}_${key}`)
+    const files = COMMAND_FILES.map(name => `${commands}/${name.toLowerCase()}_${id}_${key}`)
     await place.run(['touch', ...files], { user })
     const named = Object.fromEntries(COMMAND_FILES.map((name, index) => [name, files[index] ?? '']))
     // Without a shell around it: dash drops variables with dashes in their names, as inputs have them.
@@ -141,14 +148,7 @@ export async function startGitHubJob(
     const running = runAction(key, action.runs.main, { ...inputVariables(inputs), ...own })
     return {
       ended: running.then(after => takeOver(inputs, after)),
-      signal: async name => {
-        // By its command line; the pattern comes on stdin, so that nothing else has it on its own.
-        const pids = 'grep --files-with-matches --null-data -xFf - /proc/[0-9]*/cmdline | cut -d/ -f3'
-        const { code, log } = await place.run(['bash', '-c', `kill -s ${name.slice(3)} $(${pids})`], {
-          input: `${ACTION}/${action.runs.main}`,
-        })
-        if (code !== 0) throw new Error(log)
-      },
+      signal: (name, target) => signalProgram(place, action.runs.main, name, target),
     }
   }
 
@@ -169,6 +169,31 @@ export async function startGitHubJob(
       return (await runAction(`${++steps}`, action.runs.post, own)).ended
     },
   }
+}
+
+/**
+ * Signals a program of the action, where it runs in the step.
+ *
+ * @param program as action.yml names it
+ * @throws Error where there is nothing to signal
+ */
+export async function signalProgram(place: Step, program: string, name: Signal, target: Target = 'pre'): Promise<void> {
+  const script = `pid=$(grep --files-with-matches --null-data -xFf - /proc/[0-9]*/cmdline | cut -d/ -f3)
+    [ -n "$pid" ] || { echo "no $1 runs" >&2; exit 1; }
+    case $3 in
+      pre) kill -s "$2" "$pid" ;;
+      group) kill -s "$2" -- "-$(cut -d' ' -f5 "/proc/$pid/stat")" ;;
+      children)
+        children=$(grep --files-with-matches --line-regexp "PPid:.$pid" /proc/[0-9]*/status 2>/dev/null | cut -d/ -f3)
+        [ -n "$children" ] || { echo "$1 has no children" >&2; exit 1; }
+        # One may end by itself meanwhile.
+        kill -s "$2" $children || true ;;
+    esac`
+  // The path comes on stdin, so that nothing else has it on its command line.
+  const { code, log } = await place.run(['bash', '-c', script, 'bash', program, name.slice(3), target], {
+    input: `${ACTION}/${program}`,
+  })
+  if (code !== 0) throw new Error(log)
 }
 
 /**

@@ -115,7 +115,7 @@ describe('before anything is made', () => {
   })
 
   it('removes nothing and is content where the action never came to its work', async () => {
-    const post = await job.post({ code: 1, stdout: '', log: '', took: 0, inputs, outputs: {}, state: {}, summary: '' })
+    const post = await job.post({ inputs, state: {} })
     expect(post.code, post.log).toBe(0)
     expect(await listing(place.docker)).toEqual(empty)
   })

@@ -5,6 +5,7 @@ import { basename, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Host, JobFolder } from '../../src/host/host.ts'
 import type { ProcessIdentity } from '../../src/lib/process.ts'
+import type { Result, Runner } from '../../src/lib/run.ts'
 import { tidyFolders } from '../../src/pre/tidy-folders.ts'
 import { saveState } from '../../src/state.ts'
 import type { World } from '../../src/world.ts'
@@ -20,9 +21,11 @@ const gone: ProcessIdentity = { pid: 1, started: '0' }
 let base: string
 let own: string
 let folders: JobFolder[]
+let commands: (readonly string[])[]
 beforeEach(() => {
   base = mkdtempSync(join(tmpdir(), 'tidy-folders-'))
   folders = []
+  commands = []
   own = jobFolder('own', { mark: { ...ME, process: gone } })
 })
 afterEach(() => rmSync(base, { recursive: true, force: true }))
@@ -42,8 +45,14 @@ function use(folder: string, facts: PlanFacts = {}, pre?: ProcessIdentity): stri
 }
 
 function tidy(now = NOW): Promise<string[]> {
+  const run = {
+    try: async (argv: readonly string[]): Promise<Result> => {
+      commands.push(argv)
+      return { code: 0, stdout: '', stderr: '' }
+    },
+  }
   const host = { folder: own, identity: { ...ME, label: '' }, jobFolders: () => folders, debug: () => {} }
-  return tidyFolders({ host: host as unknown as Host, now: () => now } as unknown as World)
+  return tidyFolders({ host: host as unknown as Host, run: run as unknown as Runner, now: () => now } as World)
 }
 
 describe('a folder of another job of this owner', () => {
@@ -89,6 +98,17 @@ describe('a folder of another job of this owner', () => {
     await tidy()
     expect(await ended).toBe('SIGTERM')
     expect(existsSync(left)).toBe(false)
+  })
+
+  test('takes its builder out of the configuration of buildx', async () => {
+    const configFolder = join(base, 'buildx')
+    mkdirSync(join(configFolder, 'instances'), { recursive: true })
+    const builder = { fetched: undefined, configFolder, missing: [] }
+    const plan = aPlan({ folder: jobFolder('job-1'), now: NOW, identity: ITS, builder })
+    saveState({ plan, stage: 'ready' })
+    writeFileSync(join(configFolder, 'instances', plan.builder?.name ?? ''), '')
+    await tidy()
+    expect(commands).toEqual([['docker', 'buildx', 'rm', '--keep-daemon', '--force', plan.builder?.name]])
   })
 
   test('takes a kubeconfig of ours along, wherever the user wanted it, and no other file', async () => {
