@@ -12,7 +12,7 @@ import { privateFolder } from './folder.ts'
 import type { Environment, Host, Identity, JobStatus } from './host.ts'
 import { jobFolderName, jobFolders, markFolder } from './job-folders.ts'
 import { paint } from './paint.ts'
-import { rememberedFile, rememberedUses, rememberUse } from './remembered.ts'
+import { downloadFolder, rememberedFile, rememberedUses, rememberUse } from './remembered.ts'
 import { timed } from './timed.ts'
 import { setToolFolders } from './tool-folders.ts'
 
@@ -71,6 +71,7 @@ export function createBuildkiteHost(
     env,
     identity,
     folder,
+    downloads: downloadFolder(folder),
     jobFolders: () => jobFolders(dirname(folder)),
     logsFolder: undefined,
     given: () => {

@@ -10,7 +10,7 @@ import { debugIsOn } from './debug.ts'
 import { firstPrivateFolder, temporaryFolder } from './folder.ts'
 import type { Environment, Host, Identity, JobStatus } from './host.ts'
 import { paint } from './paint.ts'
-import { JOB_MARK, rememberedFile, rememberedUses, rememberUse } from './remembered.ts'
+import { downloadFolder, JOB_MARK, rememberedFile, rememberedUses, rememberUse } from './remembered.ts'
 import { timed } from './timed.ts'
 import { setToolFolders } from './tool-folders.ts'
 
@@ -39,6 +39,7 @@ export function createGitHubHost(env: Record<string, string | undefined>): Host 
     env,
     identity: gitHubIdentity(env, uniqueOfJob(join(folder, `${JOB_MARK}${jobKey}`))),
     folder,
+    downloads: downloadFolder(folder),
     // Jobs of one runner share it, where nobody empties RUNNER_TEMP between them.
     jobFolders: () => [{ path: folder, files: [], mark: undefined, changed: Date.now() }],
     logsFolder: undefined,

@@ -52,6 +52,8 @@ export interface Host {
   readonly identity: Identity
   /** The folder of this job's uses: each use has a folder of its own in it. Made by the host, 0700. */
   readonly folder: string
+  /** Where this process downloads to, in the job's folder; made when it is needed. What a killed one left goes with the job. */
+  readonly downloads: string
   /** The folders that jobs of this user may have left on this machine, this job's own among them. */
   jobFolders(): readonly JobFolder[]
   /** Where exported logs stay when the job's folder goes; undefined where they are to go with it. */

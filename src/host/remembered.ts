@@ -9,7 +9,7 @@ const DOWNLOADS = '.download-'
 /** What a file that marks a job is called; it is of no use once the job's uses are gone. */
 export const JOB_MARK = '.job-'
 
-/** Where a process downloads to, if the host has no folder for it. A process that is killed leaves what is in it. */
+/** Where a process downloads to, and keeps programs that it cannot put into the tool cache. A process that is killed leaves what is in it. */
 export function downloadFolder(folder: string, pid = process.pid): string {
   return join(folder, `${DOWNLOADS}${pid}`)
 }
@@ -43,8 +43,12 @@ export function rememberedUses(file: string): string[] {
  */
 export function tidyFolder(folder: string): void {
   try {
-    for (const name of readdirSync(folder)) {
-      if (name.startsWith(DOWNLOADS) && !runsElsewhere(Number(name.slice(DOWNLOADS.length)))) {
+    const names = readdirSync(folder)
+    const isInUse = names.some(use => existsSync(join(folder, use, 'state.json')))
+    for (const name of names) {
+      // Programs without a cache are there for as long as the job's uses.
+      const isNeeded = isInUse && existsSync(join(folder, name, 'tools'))
+      if (name.startsWith(DOWNLOADS) && !isNeeded && !runsElsewhere(Number(name.slice(DOWNLOADS.length)))) {
         rmSync(join(folder, name), { recursive: true })
       }
       if (name !== PREFIX && !name.startsWith(`${PREFIX}-`)) continue

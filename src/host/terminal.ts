@@ -7,6 +7,7 @@ import { exportLines, exportPathLine } from './exports.ts'
 import { firstPrivateFolder, temporaryFolder, userFolder } from './folder.ts'
 import type { Host } from './host.ts'
 import type { Paint } from './paint.ts'
+import { downloadFolder } from './remembered.ts'
 import { timed } from './timed.ts'
 import { setToolFolders } from './tool-folders.ts'
 
@@ -45,6 +46,7 @@ export function createTerminalHost(
     // One job for all that a user starts: a second `up` must not take the first one's cluster for a leftover.
     identity: { owner, job: `terminal/${owner}`, label: basename(process.cwd()) || 'kind' },
     folder,
+    downloads: downloadFolder(folder),
     // Its owner has one job, which is never over.
     jobFolders: () => [],
     logsFolder: join(temporaryFolder(), 'logs'),

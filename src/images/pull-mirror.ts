@@ -1,5 +1,5 @@
 /** How the engine pulls from mirrors: by the mirror's own name for an image, which then gets the name that was asked for. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Docker, imageArchitecture, pull, tagImage, untagImage } from '../engine/docker.ts'
 import { lastLines } from '../lib/run.ts'
@@ -71,6 +71,7 @@ async function withCredentials<T>(
   work: (flags: readonly string[]) => Promise<T>,
 ): Promise<T> {
   if (mirror.credentials === undefined) return work([])
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
   const config = mkdtempSync(join(folder, 'mirror-'))
   try {
     const auths = { [hostOf(mirror)]: { auth: basicAuth(mirror.credentials) } }

@@ -28,7 +28,7 @@ export function resolvingAt(
   const around = surroundings(host.env)
   return {
     ...{ engine, around, mirrors },
-    folder: host.env['RUNNER_TEMP'] ?? host.folder,
+    folder: host.downloads,
     elsewhere: reference => enginesWith(reference, engine, around),
     info: host.info,
     warning: host.warning,

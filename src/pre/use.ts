@@ -55,6 +55,6 @@ export function toolsOf(world: World) {
     now: world.now,
     platform: { os: process.platform, arch: process.arch },
     cacheFolder: world.host.env['RUNNER_TOOL_CACHE'],
-    folder: world.host.env['RUNNER_TEMP'] ?? world.host.folder,
+    folder: world.host.downloads,
   }
 }

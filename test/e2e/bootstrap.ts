@@ -53,6 +53,8 @@ export interface JobRun {
 export interface RunningJob {
   readonly id: string
   readonly ended: Promise<JobRun>
+  /** As `ended`, but not waiting for what a killed job left and still writes to its log. */
+  readonly exited: Promise<JobRun>
   /** Cancels it as the agent does. */
   cancel(): void
   /** Resolves when its log has something; it may have it already. */
@@ -186,8 +188,15 @@ export function createBuildkiteAgent(given: {
           for (const look of waiting) look()
         })
       }
+      const on = (event: 'exit' | 'close'): Promise<JobRun> =>
+        new Promise((resolve, reject) => {
+          child.once('error', reject)
+          child.once(event, (code, signal) => resolve({ code, signal, log: log.replaceAll('\r\n', '\n') }))
+        })
       return {
         id,
+        ended: on('close'),
+        exited: on('exit'),
         printed: pattern =>
           new Promise(resolve => {
             const look = (): void => {
@@ -208,10 +217,6 @@ export function createBuildkiteAgent(given: {
           if (wanted.length === 0) throw new Error(`${id} has no ${target} to signal`)
           for (const { pid } of wanted) signalProcess(pid, name)
         },
-        ended: new Promise((resolve, reject) => {
-          child.once('error', reject)
-          child.once('close', (code, signal) => resolve({ code, signal, log: log.replaceAll('\r\n', '\n') }))
-        }),
         cancel: () => {
           if (child.pid !== undefined) process.kill(-child.pid, 'SIGTERM')
         },

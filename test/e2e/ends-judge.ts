@@ -38,14 +38,16 @@ export function judge(run: Run, { cluster, code, log, next, over, removing }: Ou
   const { stage, signal, target, host } = run
   const isReady = stage === 'just after ready'
   const hasRecord = stage !== 'before the plan' && stage !== 'download'
-  const byHand = { SIGINT: 130, SIGTERM: 143, SIGKILL: 137 }[signal]
+  // The agent hands every signal on to a hook as the one that cancels a job.
+  const heard = host === 'buildkite' && target === 'group' && signal === 'SIGINT' ? 'SIGTERM' : signal
+  const byHand = { SIGINT: 130, SIGTERM: 143, SIGKILL: 137 }[heard]
   const wanted = isReady && host === 'github' ? 0 : target === 'children' ? 1 : byHand
   const cause =
     target === 'children'
       ? CAUSES[stage]
       : signal === 'SIGKILL' || isReady
         ? undefined
-        : new RegExp(`Cancelled \\(${signal}\\)\\.`)
+        : new RegExp(`Cancelled \\(${heard}\\)\\.`)
   const lines = (next ?? '').split('\n').filter(line => line.includes(LEFT))
   const told = lines.filter(line => line.includes(`${LEFT}${cluster} (`) && /: left by the job \S+$/.test(line))
   const isCancel = host === 'buildkite' && target === 'group' && signal !== 'SIGKILL'
@@ -69,4 +71,14 @@ export function judge(run: Run, { cluster, code, log, next, over, removing }: Ou
     [isCancel && over >= CANCEL.over, `it was over after ${Math.round(over)} ms`],
   ]
   return found.flatMap(([isWrong, phrase]) => (isWrong ? [phrase] : []))
+}
+
+/** What is there and was not, and what was there and is not. */
+export function difference(before: readonly string[], after: readonly string[]): string[] {
+  const without = (one: readonly string[], other: readonly string[]): string[] =>
+    one.filter(line => !other.includes(line))
+  return [
+    ...without(after, before).map(line => `left: ${line}`),
+    ...without(before, after).map(line => `gone: ${line}`),
+  ]
 }

@@ -82,6 +82,8 @@ export async function createEnds(given: { readonly flags?: readonly string[] } =
     }
     place = made
     await makeBystanders(made)
+    // What stays for later jobs is there from now on: kind, kubectl's cache, the agent's folders.
+    await Promise.all([nextOnGitHub(made), nextOnBuildkite(made)])
     return {
       ...{ ground, sidecar, step, remove },
       run: (run, owner) => (run.host === 'github' ? runOnGitHub(made, run, owner) : runOnBuildkite(made, run, owner)),
@@ -340,7 +342,7 @@ async function runOnBuildkite(place: Place, run: Run, agentId = AGENT): Promise<
     const since = performance.now()
     job.signal(run.signal, endsAll(run) && hookOf(run) === 'is killed too' ? 'all' : run.target)
     const removal = untilRemoval(place, cluster, since)
-    const { code, signal, log } = await job.ended
+    const { code, signal, log } = await (endsAll(run) ? job.exited : job.ended)
     const over = performance.now() - since
     const whole = { cluster, code: code ?? { SIGINT: 130, SIGTERM: 143, SIGKILL: 137 }[signal as Run['signal']] }
     if (!endsAll(run)) return { ...whole, log, next: undefined, over, removing: await removal() }

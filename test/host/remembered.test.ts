@@ -61,3 +61,16 @@ test('tidying removes the downloads of processes that are gone, and of this one,
   tidyFolder(folder)
   expect(readdirSync(folder)).toEqual([`.download-${process.ppid}`])
 })
+
+test('tidying keeps programs that have no cache to be in, for as long as there is a use', () => {
+  const ended = spawnSync('true').pid
+  mkdirSync(join(downloadFolder(folder, ended), 'tools/kubectl'), { recursive: true })
+  mkdirSync(join(folder, 'use'))
+  writeFileSync(join(folder, 'use/state.json'), '{}')
+  tidyFolder(folder)
+  expect(readdirSync(folder).sort()).toEqual([`.download-${ended}`, 'use'])
+
+  rmSync(join(folder, 'use'), { recursive: true })
+  tidyFolder(folder)
+  expect(existsSync(folder)).toBe(false)
+})

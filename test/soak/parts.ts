@@ -1,7 +1,7 @@
 /** The parts of the soak: each makes a place of its own, and tells what was not as it must be. */
 import type { Running } from '../../src/lib/run.ts'
 import { createEnds, type Ends } from '../e2e/ends.ts'
-import { judge } from '../e2e/ends-judge.ts'
+import { difference, judge } from '../e2e/ends-judge.ts'
 import { ALL_RUNS, HOSTS, isThere, type Run, SIGNALS, STAGES, TARGETS } from '../e2e/ends-table.ts'
 import { startGitHubJob } from '../e2e/github-job.ts'
 import { docker, runner } from '../e2e/lab.ts'
@@ -18,16 +18,6 @@ async function within<T>(work: (ends: Ends) => Promise<T>): Promise<T> {
   } finally {
     await ends.remove()
   }
-}
-
-/** What is there and was not, and what was there and is not. */
-function difference(before: readonly string[], after: readonly string[]): string[] {
-  const without = (one: readonly string[], other: readonly string[]): string[] =>
-    one.filter(line => !other.includes(line))
-  return [
-    ...without(after, before).map(line => `left: ${line}`),
-    ...without(before, after).map(line => `gone: ${line}`),
-  ]
 }
 
 /** Ends jobs in every way, one on each host side by side. @param most how many; all by default */
