@@ -25,6 +25,7 @@ const AGENT = 'agent-of-ends'
 
 /** A command that the jobs would run when their cluster is ready; the log shows the command itself, too. */
 const COMMAND = 'echo "the command $((20 + 1)) runs"; sleep 300'
+
 export interface Ends {
   readonly ground: Ground
   readonly sidecar: Sidecar
@@ -59,8 +60,7 @@ export interface Begun {
   release(): Promise<void>
 }
 
-/** @param given.flags more arguments of docker run for the sidecar */
-export async function createEnds(given: { readonly flags?: readonly string[] } = {}): Promise<Ends> {
+export async function createEnds(): Promise<Ends> {
   const ground = await createGround()
   let buildkite: Buildkite | undefined
   let place: Place | undefined
@@ -70,7 +70,7 @@ export async function createEnds(given: { readonly flags?: readonly string[] } =
     await ground.remove()
   }
   try {
-    const sidecar = await ground.startSidecar('docker', { tls: false, images: [node, web], ...given })
+    const sidecar = await ground.startSidecar('docker', { tls: false, images: [node, web] })
     const step = await ground.startStep('step', { variables: engineVariables('docker', false) })
     buildkite = await startBuildkite({
       programs: { sleep: 'sleep' },
@@ -387,7 +387,8 @@ async function look(place: Place): Promise<readonly string[]> {
     (await of('image', 'ls', '--all', '--no-trunc', '--format', 'image {{.Repository}}:{{.Tag}} {{.ID}}')).split('\n')
   // Steps write their own files of commands; tools stay for later jobs.
   const inStep = `find /tmp /root /home /__w -not -path '*/_runner_file_commands*' -not -path '/__w/_actions/*' | sed 's/^/file /'
-    grep --files-with-matches --null-data '^KIND_IN_DIND_STARTED_BY=' /proc/[0-9]*/environ 2>/dev/null |
+    { grep --files-with-matches --null-data '^KIND_IN_DIND_STARTED_BY=' /proc/[0-9]*/environ
+      grep --files-with-matches 'kind-in-din[d]' /proc/[0-9]*/cmdline; } 2>/dev/null |
       cut -d/ -f3 | while read -r pid; do echo "process $(tr '\\0' ' ' <"/proc/$pid/cmdline")"; done`
   const agentFiles = buildkite.agent.files().filter(path => !/^tmp\/buildkite-agent-hook-wrapper\//.test(path))
   const found = [
