@@ -7,7 +7,7 @@ import type { Engine } from '../plan.ts'
 /** buildx at one engine. Takes arguments without the leading `docker buildx`. */
 export interface Buildx {
   try(args: readonly string[], options?: RunOptions): Promise<Result>
-  start(args: readonly string[], env: RunOptions['env']): Running
+  start(args: readonly string[], options: Pick<RunOptions, 'env'> & { readonly timeout: number }): Running
 }
 
 /** How long a command of buildx may take that waits for nobody, in milliseconds. */
@@ -28,7 +28,7 @@ export function buildxAt(
   return {
     try: (args, options = {}) =>
       runner.try(argv(args), { timeout: LIMIT, ...options, env: { ...own, ...options.env } }),
-    start: (args, env) => runner.start(argv(args), { env: { ...own, ...env } }),
+    start: (args, { env, timeout }) => runner.start(argv(args), { timeout, env: { ...own, ...env } }),
   }
 }
 

@@ -1,5 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { formatDuration } from '../lib/duration.ts'
 import { messageOf, Problem } from '../lib/problem.ts'
 import { CommandFailed } from '../lib/run.ts'
 import type { BuilderOptions } from '../options.ts'
@@ -28,6 +29,7 @@ export interface BuilderCluster {
  * @param given.folder where a buildkitd.toml is written
  * @param given.registries what its buildkitd.toml says of registries by itself
  * @param given.defaultConfig the buildkitd.toml that the user has for every builder
+ * @param given.limit milliseconds that buildx may take
  * @param given.wait false makes only the builder; its first build makes the pods then
  */
 export async function startBuilder(
@@ -38,6 +40,7 @@ export async function startBuilder(
     readonly kubeconfig: string
     readonly folder: string
     readonly wait: boolean
+    readonly limit: number
     readonly registries: readonly RegistryEntry[]
     readonly defaultConfig: string | undefined
   },
@@ -55,11 +58,12 @@ export async function startBuilder(
     await makeWithoutPods(buildx, create, given)
     await cluster.letPodsBegin(namespace, replicas)
   }
-  const running = buildx.start(createBuilder(create), { KUBECONFIG: kubeconfig })
+  const running = buildx.start(createBuilder(create), { env: { KUBECONFIG: kubeconfig }, timeout: given.limit })
   running.stdout.resume()
   const created = running.ended.catch(async (error: unknown) => {
-    if (!(error instanceof CommandFailed) || error.endedBy !== undefined) throw error
-    const said = errorIn(error.result.stderr)
+    if (!(error instanceof CommandFailed) || error.endedBy === 'abort') throw error
+    const isLate = error.endedBy === 'timeout'
+    const said = isLate ? `it was not through within ${formatDuration(error.limit)}` : errorIn(error.result.stderr)
     const held = await cluster.notReady(namespace).catch(why => [messageOf(why)])
     throw new Problem(
       [`builder: docker buildx does not start it: ${said}`, ...held.map(line => `  ${line}`)].join('\n'),

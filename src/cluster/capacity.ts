@@ -4,6 +4,7 @@ import type { Judgement } from '../engine/preflight.ts'
 import { formatMemory, parseQuantity } from '../lib/quantity.ts'
 import type { Options } from '../options.ts'
 import type { Engine } from '../plan.ts'
+import { ask } from './api.ts'
 
 /** CPUs and bytes. */
 export interface Amount {
@@ -98,7 +99,7 @@ export interface NodeCapacity extends Amount {
 
 /** Reads from the cluster what each node offers to pods (allocatable). */
 export async function readCapacity(kubeconfig: KubeConfig): Promise<NodeCapacity[]> {
-  const { items } = await kubeconfig.makeApiClient(CoreV1Api).listNode()
+  const { items } = await ask(kubeconfig, CoreV1Api, 'what its nodes offer', api => api.listNode())
   return items.map(node => ({
     name: node.metadata?.name ?? '',
     cpus: parseQuantity(node.status?.allocatable?.['cpu'] ?? '') ?? 0,

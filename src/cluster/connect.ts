@@ -44,7 +44,7 @@ export async function connect(
 ): Promise<Connection> {
   const env = { ...engineEnv(plan.engine), ...kindEnv(plan) }
   const ask = async (internal: boolean): Promise<KubeConfig> =>
-    readKubeconfig((await world.runner.run(getKubeconfig(kind, plan, internal), { env })).stdout)
+    readKubeconfig((await world.runner.run(getKubeconfig(kind, plan, internal), { env, timeout: KIND_LIMIT })).stdout)
   const node = plan.nodes[0] ?? ''
   const [external, internal, { published, address }] = await Promise.all([
     ask(false),
@@ -76,6 +76,9 @@ export async function connect(
     }),
   }
 }
+
+/** How long kind may take to read a kubeconfig out of a node, in milliseconds. */
+const KIND_LIMIT = 120_000
 
 /** The port on which kubeadm lets the API server listen in its node. */
 const API_SERVER = 6443

@@ -12,6 +12,7 @@ import {
 import { formatDuration } from '../lib/duration.ts'
 import { messageOf, Problem } from '../lib/problem.ts'
 import { beginPods, type Workload } from './begin-pods.ts'
+import { ask } from './api.ts'
 import { isNotReady, isStuck, podTrouble } from './pods.ts'
 import { watchUntil } from './watch.ts'
 
@@ -23,12 +24,11 @@ export interface Place {
 
 /** Makes a namespace where there is none of that name. */
 export async function makeNamespace(kubeconfig: KubeConfig, name: string): Promise<void> {
-  await kubeconfig
-    .makeApiClient(CoreV1Api)
-    .createNamespace({ body: { metadata: { name } } })
-    .catch((error: { code?: number }) => {
-      if (error.code !== 409) throw error
-    })
+  await ask(kubeconfig, CoreV1Api, `to make the namespace ${name}`, api =>
+    api.createNamespace({ body: { metadata: { name } } }),
+  ).catch((error: { code?: number }) => {
+    if (error.code !== 409) throw error
+  })
 }
 
 /**
@@ -58,7 +58,6 @@ function takesPods(node: V1Node | undefined): boolean {
  * pods, nothing is done.
  */
 export async function letPodsBegin(kubeconfig: KubeConfig, place: Place, replicas: number): Promise<void> {
-  const api = kubeconfig.makeApiClient(AppsV1Api)
   const jsonPatch = setHeaderOptions('Content-Type', PatchStrategy.JsonPatch)
   const begin = async (read: Promise<Workload>, patch: (body: object) => Promise<unknown>): Promise<void> => {
     const found = await read.catch((error: { code?: number }) => {
@@ -66,10 +65,12 @@ export async function letPodsBegin(kubeconfig: KubeConfig, place: Place, replica
     })
     if (found?.spec?.replicas === 0) await patch(beginPods(found, replicas))
   }
-  await Promise.all([
-    begin(api.readNamespacedDeployment(place), body => api.patchNamespacedDeployment({ ...place, body }, jsonPatch)),
-    begin(api.readNamespacedStatefulSet(place), body => api.patchNamespacedStatefulSet({ ...place, body }, jsonPatch)),
-  ])
+  await ask(kubeconfig, AppsV1Api, `to let the pods of ${place.name} begin`, api =>
+    Promise.all([
+      begin(api.readNamespacedDeployment(place), body => api.patchNamespacedDeployment({ ...place, body }, jsonPatch)),
+      begin(api.readNamespacedStatefulSet(place), body => api.patchNamespacedStatefulSet({ ...place, body }, jsonPatch)),
+    ]),
+  )
 }
 
 /**
@@ -134,10 +135,12 @@ function refusalOf(deployment: V1Deployment | undefined): string | undefined {
   return /service account \S+\/default\b/.test(failure?.message ?? '') ? undefined : failure?.message
 }
 
+/** How long the API server may take to say what is not ready, in milliseconds: the time that there was is over. */
+const WHY_LIMIT = 10_000
+
 /** A line for each pod of a Deployment that is not ready, with the reason the cluster gives. */
 export async function podsNotReady(kubeconfig: KubeConfig, { namespace, name }: Place): Promise<string[]> {
-  const api = kubeconfig.makeApiClient(CoreV1Api)
-  try {
+  const whatIsNot = async (api: CoreV1Api): Promise<string[]> => {
     const [pods, events] = await Promise.all([
       api.listNamespacedPod({ namespace, labelSelector: `app=${name}` }),
       api.listNamespacedEvent({ namespace }),
@@ -150,6 +153,9 @@ export async function podsNotReady(kubeconfig: KubeConfig, { namespace, name }: 
         return `pod ${pod.metadata?.name}${where}: ${podTrouble(pod, events.items)}${said === '' ? '' : `; its log ends: ${said}`}`
       }),
     )
+  }
+  try {
+    return await ask(kubeconfig, CoreV1Api, 'what is not ready', whatIsNot, WHY_LIMIT)
   } catch (error) {
     return [`the API server does not say why: ${messageOf(error)}`]
   }

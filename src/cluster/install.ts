@@ -318,13 +318,13 @@ async function lockCache(
     }
   }
   log.info(`waiting for another job that installs ${title(wanted)}`)
+  const left = Math.max(1, deadline - now())
   try {
-    const left = Math.max(1, deadline - now())
     return await take({ forever: true, factor: 1.3, minTimeout: 50, maxTimeout: 500, maxRetryTime: left })
   } catch (thrown) {
     if (codeOf(thrown) !== 'ELOCKED') throw thrown
     throw new Problem(
-      `${wanted.option}: another job has been installing ${title(wanted)} for too long; if there is none, remove ${file}.lock`,
+      `${wanted.option}: another job has been installing ${title(wanted)} for ${formatDuration(left)}; if there is none, remove ${file}.lock`,
     )
   }
 }

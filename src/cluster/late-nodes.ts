@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Docker, imageIds, removeContainers, takeName } from '../engine/docker.ts'
+import { formatDuration } from '../lib/duration.ts'
 import type { Plan } from '../plan.ts'
 
 /** How long to leave the engine alone before a name is tried again, in milliseconds. */
@@ -32,20 +33,22 @@ export async function removeLateNodes(
   limit: number,
 ): Promise<number> {
   const deadline = performance.now() + limit
-  const image = (await docker.run(imageIds, { timeout: limit })).stdout.split('\n')[0]
+  const left = (): number => Math.max(1, deadline - performance.now())
+  const image = (await docker.run(imageIds, { timeout: left() })).stdout.split('\n')[0]
   // Without any image there is none to create a node from.
   if (!image) return 0
 
   const removeLate = async (name: string): Promise<number> => {
     let late = 0
     for (;;) {
-      const taken = await docker.try(takeName(name, plan.cluster, image), { timeout: limit })
+      const taken = await docker.try(takeName(name, plan.cluster, image), { timeout: left() })
       const held = /already in use/i.test(taken.stderr)
       if (taken.code !== 0 && !held) throw new Error(`docker create ${name}: ${taken.stderr.trim()}`)
-      const removed = await docker.try(removeContainers([name]), { timeout: limit })
+      const removed = await docker.try(removeContainers([name]), { timeout: left() })
       if (!held) return late
       if (removed.code === 0 && removed.stdout.trim() !== '') late++
-      if (performance.now() > deadline) throw new Error(`the engine is still creating the container ${name}`)
+      if (performance.now() > deadline)
+        throw new Error(`the engine is still creating the container ${name} after ${formatDuration(limit)}`)
       await sleep(PAUSE)
     }
   }

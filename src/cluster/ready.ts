@@ -10,6 +10,7 @@ import {
 import { formatDuration } from '../lib/duration.ts'
 import { messageOf, Problem } from '../lib/problem.ts'
 import type { Timeline } from '../lib/timeline.ts'
+import { ask } from './api.ts'
 import { isNotReady, podReason } from './pods.ts'
 import { type Condition, watchUntil } from './watch.ts'
 
@@ -92,14 +93,23 @@ export async function waitUntilReady(
   }
 }
 
+/** How long the API server may take to say what is not ready, in milliseconds: the time that there was is over. */
+const WHY_LIMIT = 10_000
+
 /** A line for each node and system pod that is not ready, with the reason the cluster gives. */
 async function whatHeldItUp(kubeconfig: KubeConfig, nodes: readonly string[]): Promise<string[]> {
-  const api = kubeconfig.makeApiClient(CoreV1Api)
-  const [seen, pods, events] = await Promise.all([
-    api.listNode(),
-    api.listNamespacedPod({ namespace: 'kube-system' }),
-    api.listNamespacedEvent({ namespace: 'kube-system' }),
-  ])
+  const [seen, pods, events] = await ask(
+    kubeconfig,
+    CoreV1Api,
+    'what is not ready',
+    api =>
+      Promise.all([
+        api.listNode(),
+        api.listNamespacedPod({ namespace: 'kube-system' }),
+        api.listNamespacedEvent({ namespace: 'kube-system' }),
+      ]),
+    WHY_LIMIT,
+  )
   const lines = nodes.flatMap(name => {
     const node = seen.items.find(item => item.metadata?.name === name)
     if (!node) return [`node ${name}: has not registered`]
@@ -118,15 +128,14 @@ async function whatHeldItUp(kubeconfig: KubeConfig, nodes: readonly string[]): P
  * server join a node. Every node has joined by then. (kind's pkg/cluster/internal/kubeadm/const.go.)
  */
 export async function deleteBootstrapToken(kubeconfig: KubeConfig): Promise<void> {
-  await kubeconfig
-    .makeApiClient(CoreV1Api)
-    .deleteNamespacedSecret({ name: 'bootstrap-token-abcdef', namespace: 'kube-system' })
-    .catch((error: { code?: number }) => {
-      if (error.code !== 404) throw error
-    })
+  await ask(kubeconfig, CoreV1Api, "to delete kubeadm's bootstrap token", api =>
+    api.deleteNamespacedSecret({ name: 'bootstrap-token-abcdef', namespace: 'kube-system' }),
+  ).catch((error: { code?: number }) => {
+    if (error.code !== 404) throw error
+  })
 }
 
 /** The Kubernetes version that the API server says it has, such as v1.34.0. */
 export async function kubernetesVersion(kubeconfig: KubeConfig): Promise<string> {
-  return (await kubeconfig.makeApiClient(VersionApi).getCode()).gitVersion
+  return (await ask(kubeconfig, VersionApi, 'which version it has', api => api.getCode())).gitVersion
 }

@@ -1,4 +1,5 @@
 import { CoreV1Api, type KubeConfig } from '@kubernetes/client-node'
+import { ask } from './api.ts'
 
 /** What a cluster says of its registry: where tools outside, the nodes and pods have it, each `host:port`. */
 export interface RegistryHosting {
@@ -13,10 +14,9 @@ export interface RegistryHosting {
  * https://github.com/kubernetes/enhancements/tree/master/keps/sig-cluster-lifecycle/generic/1755-communicating-a-local-registry
  */
 export async function tellRegistry(kubeconfig: KubeConfig, hosting: RegistryHosting): Promise<void> {
-  await kubeconfig.makeApiClient(CoreV1Api).createNamespacedConfigMap({
-    namespace: 'kube-public',
-    body: registryConfigMap(hosting),
-  })
+  await ask(kubeconfig, CoreV1Api, 'to note the registry', api =>
+    api.createNamespacedConfigMap({ namespace: 'kube-public', body: registryConfigMap(hosting) }),
+  )
 }
 
 /** The ConfigMap of KEP-1755. Its value is YAML, which JSON is. */

@@ -1,5 +1,6 @@
 /** The docker CLI: its variables for one engine, and the arguments of each command that we run. */
 
+import { formatDuration } from '../lib/duration.ts'
 import { Problem } from '../lib/problem.ts'
 import { CommandFailed, CommandMissing, type Result, type Runner, type Running, type RunOptions } from '../lib/run.ts'
 import type { PortMapping } from '../options.ts'
@@ -7,6 +8,15 @@ import { ENGINE_VARIABLES, type Engine, KIND_CLUSTER_LABEL, LABEL, type Plan } f
 
 /** How long a command may take that does not say otherwise, in milliseconds: an engine that never answers must not hold a job. */
 const LIMIT = 120_000
+
+/** The engine had not done in time what it was asked for. */
+export class EngineLate extends Problem {
+  constructor({ argv, limit }: CommandFailed) {
+    const flag = argv.findIndex(word => word.startsWith('-'))
+    const command = argv.slice(0, flag === -1 ? 3 : Math.min(flag, 3)).join(' ')
+    super(`the engine did not finish ${command} within ${formatDuration(limit)}; look at its log and its load`)
+  }
+}
 
 /** The docker CLI at one engine. Takes arguments without the leading `docker`. */
 export interface Docker {
@@ -26,11 +36,7 @@ export function dockerAt(engine: Pick<Engine, 'env' | 'aroundProxy'>, runner: Ru
   const missing = (error: unknown): never => {
     if (error instanceof CommandMissing) throw noDockerCli
     if (error instanceof CommandFailed) agree(error.result)
-    if (error instanceof CommandFailed && error.endedBy === 'timeout') {
-      throw new Problem(
-        `the engine did not finish ${error.argv.slice(0, 2).join(' ')} in time; look at its log and its load`,
-      )
-    }
+    if (error instanceof CommandFailed && error.endedBy === 'timeout') throw new EngineLate(error)
     throw error
   }
   return {

@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import type { Environment } from '../host/host.ts'
 import { Problem } from '../lib/problem.ts'
+import { within } from '../lib/within.ts'
 import type { Endpoint } from './ask.ts'
 
 /** What finding looks at of the world. */
@@ -16,6 +17,9 @@ export interface Surroundings {
   readonly exists: (path: string) => boolean
 }
 
+/** How long a resolver may take, in milliseconds; then a name counts as one that nothing resolves. */
+const LOOKUP_LIMIT = 10_000
+
 /** The surroundings of this process. */
 export function surroundings(env: Environment): Surroundings {
   return {
@@ -23,7 +27,8 @@ export function surroundings(env: Environment): Surroundings {
     exists: existsSync,
     readFile: path => (existsSync(path) ? readFileSync(path, 'utf8') : undefined),
     resolve: async name => {
-      const found = await lookup(name, { all: true, verbatim: true }).catch(() => [])
+      const asked = lookup(name, { all: true, verbatim: true })
+      const found = await within(LOOKUP_LIMIT, asked, () => new Error('late')).catch(() => [])
       return found.sort((a, b) => a.family - b.family).map(({ address }) => address)
     },
   }

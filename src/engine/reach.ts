@@ -1,6 +1,7 @@
 /** Which address gets a step to what the engine publishes. It is tried, not guessed. */
 import https from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { formatDuration } from '../lib/duration.ts'
 import { Problem } from '../lib/problem.ts'
 import type { Engine } from '../plan.ts'
 import { isLoopback } from './find.ts'
@@ -90,7 +91,7 @@ function unreachable(attempts: readonly Attempt[]): Problem {
   const width = Math.max(...attempts.map(({ host, port }) => `${host}:${port}`.length))
   const table = attempts.map(({ host, port, met }) => `  ${`${host}:${port}`.padEnd(width)}  ${met}`)
   return new Problem(
-    `the cluster is up, but this step gets to its API server by none of the addresses that could lead there; a forward of the engine's own port alone is not enough: let the step reach the ports that the engine publishes, or name an address that does with host\n${table.join('\n')}`,
+    `the cluster is up, but this step gets to its API server by none of the addresses that could lead there within ${formatDuration(LIMIT)}; a forward of the engine's own port alone is not enough: let the step reach the ports that the engine publishes, or name an address that does with host\n${table.join('\n')}`,
   )
 }
 

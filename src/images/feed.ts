@@ -10,9 +10,17 @@ export interface Limits {
   readonly stall: number
   /** How long it may take from the stream's end to the import's. */
   readonly finish: number
+  /** How long the source may send nothing while all nodes would take something. */
+  readonly silence: number
 }
 
-export const LIMITS: Limits = { room: 16 * 1024 * 1024, lag: 10_000, stall: 120_000, finish: 600_000 }
+export const LIMITS: Limits = {
+  room: 16 * 1024 * 1024,
+  lag: 10_000,
+  stall: 120_000,
+  finish: 600_000,
+  silence: 120_000,
+}
 
 /** How an import ended: `behind` is one that was ended because it held up others, `late` one that was because of a deadline. */
 export type Outcome = 'done' | 'behind' | { readonly failed: string } | { readonly late: string }

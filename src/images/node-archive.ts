@@ -1,5 +1,5 @@
 /** A node image that comes as an archive. */
-import { type Docker, imageId, loadArchive } from '../engine/docker.ts'
+import { type Docker, EngineLate, imageId, loadArchive } from '../engine/docker.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { Problem } from '../lib/problem.ts'
 import { lastLines } from '../lib/run.ts'
@@ -34,7 +34,12 @@ export async function loadNodeImage(
   if (has.code === 0 && image.ids.includes(has.stdout.trim())) return
   info(`Loading the node image ${image.reference} from ${archive.path}`)
   const started = performance.now()
-  const loaded = await docker.try(loadArchive(archive.path), { timeout: LOAD_LIMIT })
+  const loaded = await docker.try(loadArchive(archive.path), { timeout: LOAD_LIMIT }).catch((error: unknown) => {
+    if (!(error instanceof EngineLate)) throw error
+    throw new Problem(
+      `node-image: the engine did not load ${archive.path} within ${formatDuration(LOAD_LIMIT)}; look at its log and its load`,
+    )
+  })
   if (loaded.code !== 0) {
     throw new Problem(
       `node-image: the engine does not load ${archive.path}: ${lastLines(loaded.stderr.trim(), 1)}; look whether it has room, and whether docker load takes the archive`,

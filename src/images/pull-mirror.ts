@@ -1,7 +1,8 @@
 /** How the engine pulls from mirrors: by the mirror's own name for an image, which then gets the name that was asked for. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Docker, imageArchitecture, pull, tagImage, untagImage } from '../engine/docker.ts'
+import { type Docker, EngineLate, imageArchitecture, pull, tagImage, untagImage } from '../engine/docker.ts'
+import { formatDuration } from '../lib/duration.ts'
 import { lastLines } from '../lib/run.ts'
 import { basicAuth, type Mirror } from '../registry-mirrors.ts'
 import type { Reference } from './reference.ts'
@@ -44,7 +45,10 @@ export async function pullFromMirror(
     const name = mirrored(reference, mirror)
     const wasThere = await isThere(name)
     const pulled = await withCredentials(mirror, world.folder, flags =>
-      docker.try([...flags, ...pull(name)], { timeout: limit }),
+      docker.try([...flags, ...pull(name)], { timeout: limit }).catch((error: unknown) => {
+        if (!(error instanceof EngineLate)) throw error
+        return { code: 1, stdout: '', stderr: `nothing whole within ${formatDuration(limit)}` }
+      }),
     )
     if (pulled.code !== 0) {
       const said = lastLines(pulled.stderr.trim(), 1).replace(/^Error response from daemon: /, '')

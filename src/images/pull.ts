@@ -1,5 +1,5 @@
 import { missingHelper } from '../engine/credentials.ts'
-import { type Docker, pull } from '../engine/docker.ts'
+import { type Docker, EngineLate, pull } from '../engine/docker.ts'
 import type { Surroundings } from '../engine/find.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { Problem } from '../lib/problem.ts'
@@ -40,7 +40,12 @@ export async function pullImage(docker: Docker, reference: string, option: strin
   world.info(`Pulling ${reference}`)
   const got = await pullFromMirror(docker, parseReference(reference), world, LIMIT)
   for (let tries = 1; got === undefined; tries++) {
-    const { code, stderr } = await docker.try(pull(reference), { timeout: LIMIT })
+    const { code, stderr } = await docker.try(pull(reference), { timeout: LIMIT }).catch((error: unknown) => {
+      if (!(error instanceof EngineLate)) throw error
+      throw new NoImage(
+        `${option}: the engine did not pull ${reference} within ${formatDuration(LIMIT)}; look whether it reaches the registry, and how fast, or name a mirror (registry-mirrors)`,
+      )
+    })
     if (code === 0) break
     const why = reason(stderr, reference)
     const said = withoutSecrets(lastLines(stderr.trim(), 1).replace(/^Error response from daemon: /, ''))

@@ -1,6 +1,8 @@
 /** Images on their way into the nodes. */
 import { type Docker, describeImages, importImages, saveImages } from '../engine/docker.ts'
+import { formatDuration } from '../lib/duration.ts'
 import { messageOf, Problem } from '../lib/problem.ts'
+import { within } from '../lib/within.ts'
 import type { Archive } from './archive.ts'
 import { unpacked } from './archive-file.ts'
 import { type Beside, feedBeside, WORTH_IT } from './beside.ts'
@@ -281,7 +283,7 @@ async function feedNodes(
   let index: Buffer | undefined
   let { isLayout } = origin
   const read = async (): Promise<void> => {
-    for await (const entry of readTar(counted(source.bytes, onProgress))) {
+    for await (const entry of readTar(counted(source.bytes, limits.silence, onProgress))) {
       if (!isWanted()) return
       if (!entry.isFile && isLayout !== false) continue
       isLayout ??= isOfLayout(entry.name)
@@ -306,11 +308,12 @@ async function feedNodes(
     }
   }
   const unreadable = await read()
-    .then(() => (isWanted() ? source.ended : source.stop()))
+    .then(() => (isWanted() ? within(limits.silence, source.ended, () => new Silent(limits.silence)) : source.stop()))
     .then(
       () => undefined,
       async (error: unknown) => {
         source.stop()
+        if (error instanceof Silent) return error.message
         // Why a stream broke off is known to the one who made it.
         return source.ended.then(
           () => messageOf(error),
@@ -343,12 +346,27 @@ function imagesOf(targets: readonly Target[]): readonly Image[] {
   return [...new Set(targets.flatMap(({ images }) => images))]
 }
 
-async function* counted(bytes: AsyncIterable<Buffer>, see?: (bytes: number) => void): AsyncGenerator<Buffer> {
+/** A source sends nothing any more. */
+class Silent extends Error {
+  constructor(limit: number) {
+    super(`nothing more came for ${formatDuration(limit)}`)
+  }
+}
+
+/** @param silence how long the source may send nothing, in milliseconds */
+async function* counted(
+  bytes: AsyncIterable<Buffer>,
+  silence: number,
+  see?: (bytes: number) => void,
+): AsyncGenerator<Buffer> {
   let count = 0
-  for await (const chunk of bytes) {
-    count += chunk.length
+  const source = bytes[Symbol.asyncIterator]()
+  for (;;) {
+    const { done, value } = await within(silence, source.next(), () => new Silent(silence))
+    if (done) return
+    count += value.length
     see?.(count)
-    yield chunk
+    yield value
   }
 }
 

@@ -8,11 +8,15 @@ export interface ProcessIdentity {
   readonly started: string
 }
 
+/** How long killed processes may take to be gone, in milliseconds. */
+const GONE_LIMIT = 1000
+
 /** The identity of this process. */
 export const thisProcess = (): ProcessIdentity => ({ pid: process.pid, started: startOf(process.pid) ?? '' })
 
 /**
- * Ends a process that may still run: asks it to end, and kills it where it does not. Returns when it is gone.
+ * Ends a process that may still run: asks it to end, and kills it where it does not. Returns when it is gone, or cannot be
+ * killed: one that hangs in the kernel makes nothing more.
  *
  * @param patience milliseconds between asking and killing
  * @returns true where it was running
@@ -23,6 +27,7 @@ export async function endProcess({ pid, started }: ProcessIdentity, patience: nu
   process.kill(pid, 'SIGTERM')
   const killAt = performance.now() + patience
   while (lives()) {
+    if (performance.now() > killAt + GONE_LIMIT) break
     if (performance.now() > killAt) process.kill(pid, 'SIGKILL')
     await sleep(20)
   }
@@ -37,9 +42,6 @@ export function startedByThis(): Readonly<Record<string, string>> {
   const { pid, started } = thisProcess()
   return { [STARTED_BY]: `${pid}:${started}` }
 }
-
-/** How long killed processes may take to be gone, in milliseconds. */
-const GONE_LIMIT = 1000
 
 /**
  * Kills what processes of this program started that are gone themselves: who is killed takes nothing along, and its kind would

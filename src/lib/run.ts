@@ -62,13 +62,18 @@ export class CommandFailed extends Error {
   readonly result: Result
   /** What ended it, where it did not end by itself. */
   readonly endedBy: 'timeout' | 'abort' | undefined
-  constructor(argv: Argv, result: Result, endedBy?: 'timeout' | 'abort') {
-    const how = endedBy === 'timeout' ? 'took too long' : endedBy === 'abort' ? 'was ended' : `exit code ${result.code}`
+  /** How long it had, in milliseconds, where that was over. */
+  readonly limit: number
+  /** @param limit the time-out that ended it, in milliseconds */
+  constructor(argv: Argv, result: Result, endedBy?: 'timeout' | 'abort', limit = 0) {
+    const late = `did not end within ${formatDuration(limit)}`
+    const how = endedBy === 'timeout' ? late : endedBy === 'abort' ? 'was ended' : `exit code ${result.code}`
     const said = lastLines(result.stderr.trim() || result.stdout.trim(), 12)
     super(`${argv.slice(0, 3).join(' ')}: ${how}${said ? `: ${said}` : ''}`)
     this.argv = argv
     this.result = result
     this.endedBy = endedBy
+    this.limit = limit
   }
 }
 
@@ -88,6 +93,9 @@ export function lastLines(text: string, count: number): string {
 
 /** How long a process group may take to end by itself before it is killed, in milliseconds. */
 const GRACE = 500
+
+/** How long a killed process group may take to be gone until nobody waits for it any more, in milliseconds. */
+const GONE_LIMIT = 2000
 
 /** A failing program's output is kept to this many characters from its end. */
 const KEPT = 4 * 1024 * 1024
@@ -114,9 +122,13 @@ export function createRunner(base: {
       stdio: ['pipe', 'pipe', 'pipe'],
     })
     let endedBy: 'timeout' | 'abort' | undefined
-    const end = (why?: 'timeout' | 'abort'): void => {
+    let abandon: NodeJS.Timeout | undefined
+    let leave: () => void = () => {}
+    const end = (why: 'timeout' | 'abort'): void => {
       endedBy ??= why
       endGroup(child)
+      // A process that hangs in the kernel cannot be killed, and one that left the group may keep the pipes.
+      abandon ??= setTimeout(() => leave(), GRACE + GONE_LIMIT)
     }
     const onAbort = (): void => end('abort')
     const timer = options.timeout === undefined ? undefined : setTimeout(() => end('timeout'), options.timeout)
@@ -134,14 +146,22 @@ export function createRunner(base: {
       child.once('error', error => {
         reject((error as NodeJS.ErrnoException).code === 'ENOENT' ? new CommandMissing(program) : error)
       })
-      child.once('close', (code, signal) => {
+      const close = (code: number | null, signal: NodeJS.Signals | null): void => {
         const result = { code: code ?? 128 + signalNumber(signal), stdout: stdout(), stderr: stderr() }
         base.debug?.(scrub(`$ ${argv.join(' ')} -> ${result.code} (${formatDuration(performance.now() - started)})`))
-        if (endedBy) reject(new CommandFailed(argv, result, endedBy))
+        if (endedBy) reject(new CommandFailed(argv, result, endedBy, options.timeout))
         else resolve(result)
-      })
+      }
+      child.once('close', close)
+      leave = () => {
+        child.removeListener('close', close)
+        for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe.destroy()
+        child.unref()
+        close(null, 'SIGKILL')
+      }
     }).finally(() => {
       clearTimeout(timer)
+      clearTimeout(abandon)
       for (const signal of signals) signal.removeEventListener('abort', onAbort)
     })
     return { stdin: child.stdin, stdout: child.stdout, ended, end: () => end('abort') }

@@ -16,7 +16,7 @@ import type { Mirror } from '../registry-mirrors.ts'
 import type { Created } from './create.ts'
 import { logOf, type Use } from './use.ts'
 
-/** How long a wait for the cluster that is over may take to say why, in milliseconds. */
+/** How long a wait that is over may take to say why, in milliseconds. Without one it is what buildx has to make a builder. */
 const NOTICE = 60_000
 
 /** Its pods start while the cluster's own do: the image is there, and a node takes them as soon as it is ready. */
@@ -35,6 +35,7 @@ export async function startBuilderIn(use: Use, { kubeconfig, registry }: Created
       buildx,
       {
         ...{ name, options: builder, kubeconfig: plan.kubeconfig, folder: plan.folder, wait: options.wait > 0 },
+        limit: options.wait + NOTICE,
         registries: registriesOf(use, registry),
         defaultConfig: defaultConfig(configFolder),
       },

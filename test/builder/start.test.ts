@@ -12,13 +12,14 @@ function start(
   options: { driver?: Record<string, string>; config?: string },
   cluster: Partial<BuilderCluster>,
   wait = true,
+  limit = 60_000,
 ) {
   return startBuilder(
     stub.buildx,
     {
       name: 'b',
       options: { driver: {}, config: undefined, flags: undefined, ...options },
-      ...{ kubeconfig: '/job/kubeconfig', folder: stub.folder, wait, registries: [], defaultConfig: undefined },
+      ...{ kubeconfig: '/job/kubeconfig', folder: stub.folder, wait, limit, registries: [], defaultConfig: undefined },
     },
     {
       makeNamespace: async () => {},
@@ -87,6 +88,13 @@ test("a pod that does not start ends the start, though buildx' own wait goes on"
   stub = stubBuildx('case $* in *replicas=0*) ;; *) sleep 60 ;; esac')
   const held = new Problem('builder: a pod of it does not start')
   await expect(start({}, { podsReady: () => Promise.reject(held) })).rejects.toThrow(held)
+})
+
+test('buildx that comes to no end is given up, with what the pods say', async () => {
+  stub = stubBuildx('exec sleep 60')
+  await expect(start({}, { notReady: async () => ['pod buildkit-1: Pending'] }, true, 300)).rejects.toThrow(
+    new Problem('builder: docker buildx does not start it: it was not through within 0.3s\n  pod buildkit-1: Pending'),
+  )
 })
 
 test('what buildx has started is ready, whatever it made for it', async () => {

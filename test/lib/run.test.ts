@@ -66,7 +66,7 @@ describe.concurrent('a time-out', () => {
   test('ends the whole process group, grandchildren too', async () => {
     const failure = await failureOf(runner.try(sh('sleep 1000 & echo $!; wait'), { timeout: 1000 }))
     expect(failure.endedBy).toBe('timeout')
-    expect(failure.message).toMatch(/took too long/)
+    expect(failure.message).toMatch(/did not end within 1\.0s/)
     await gone(Number(failure.result.stdout))
   })
 
@@ -81,6 +81,14 @@ describe.concurrent('a time-out', () => {
       runner.try(sh('trap "echo bye; exit 5" TERM; echo ready; sleep 1000 & wait'), { timeout: 1000 }),
     )
     expect(failure).toMatchObject({ endedBy: 'timeout', result: { code: 5, stdout: 'ready\nbye\n' } })
+  })
+
+  test('is not held up by one that left the group and keeps the pipes', async () => {
+    const failure = await failureOf(runner.try(sh('echo $$; setsid sleep 60 & wait'), { timeout: 300 }))
+    expect(failure).toMatchObject({
+      endedBy: 'timeout',
+      message: `sh -c echo $$; setsid sleep 60 & wait: did not end within 0.3s: ${failure.result.stdout.trim()}`,
+    })
   })
 
   test('means nothing to a program that ends in time', async () => {
