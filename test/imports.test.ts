@@ -49,9 +49,10 @@ const ROOMS: readonly { readonly room: string; readonly files: readonly string[]
 /** The one place from which each package, and what is as weighty as one, is imported. */
 const IMPORTERS: Readonly<Record<string, string>> = {
   '@actions/core': 'host/github.ts',
-  '@actions/tool-cache': 'cluster/install.ts',
+  '@actions/http-client': 'cluster/download.ts',
+  '@actions/tool-cache': 'cluster/obtain.ts',
   '@kubernetes/client-node': 'cluster/',
-  'proper-lockfile': 'cluster/install.ts',
+  'proper-lockfile': 'cluster/obtain.ts',
   yaml: 'kind-config.ts',
   'node:child_process': 'lib/run.ts',
 }

@@ -23,6 +23,10 @@ export type Fault = { readonly times?: number } & (
   | { readonly kind: 'short' }
   /** Half of the content, and nothing more. */
   | { readonly kind: 'stall' }
+  /** The question is taken, and nothing is answered. */
+  | { readonly kind: 'silence' }
+  /** A byte now and then, and no end. */
+  | { readonly kind: 'drip' }
   /** A checksum file of another content. */
   | { readonly kind: 'wrong-checksum' }
 )
@@ -85,6 +89,13 @@ export async function startReleasePage(given: {
     const path = new URL(request.url ?? '/', 'http://page').pathname
     requests.push(path)
     const fault = met(path)
+    if (fault?.kind === 'silence') return
+    if (fault?.kind === 'drip') {
+      response.writeHead(200)
+      const drip = setInterval(() => response.write('.'), 20)
+      response.on('close', () => clearInterval(drip))
+      return
+    }
     if (fault?.kind === 'status') return send(response, fault.status, 'text/plain', `${fault.status}\n`)
     if (fault?.kind === 'html')
       return send(response, 200, 'text/html', '<!DOCTYPE html>\n<html>Please log in.</html>\n')

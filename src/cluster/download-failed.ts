@@ -11,10 +11,9 @@ export class DownloadFailed extends Error {
   }
 }
 
-/** Puts what tool-cache threw into words: its HTTPError, Node's error of a connection, or something else. */
+/** Puts what was thrown into words: Node's error of a connection, or something else; what has words already stays. */
 export function downloadFailed(thrown: unknown): DownloadFailed {
-  const status: unknown = thrown instanceof Error && 'httpStatusCode' in thrown ? thrown.httpStatusCode : undefined
-  if (typeof status === 'number') return new DownloadFailed(`answered ${status}`, status)
+  if (thrown instanceof DownloadFailed) return thrown
   const code = codeOf(thrown)
   const why = code === undefined ? undefined : NETWORK[code]
   return new DownloadFailed(why === undefined ? `failed (${messageOf(thrown) || code})` : `${why} (${code})`)

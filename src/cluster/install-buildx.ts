@@ -1,4 +1,5 @@
-import { obtain, type Program, type Surroundings } from './install.ts'
+import { obtain } from './obtain.ts'
+import type { Program, Surroundings } from './program.ts'
 import { platformOf, RELEASE_PAGES } from './release.ts'
 import { BUILDX } from './versions.ts'
 

@@ -1,6 +1,7 @@
 /** Nodes become ready while images stream into them and kubectl is downloaded. */
 import { type NodeCapacity, readCapacity } from '../cluster/capacity.ts'
-import { installKubectl, type Program } from '../cluster/install.ts'
+import { installKubectl } from '../cluster/install.ts'
+import type { Program } from '../cluster/program.ts'
 import { deleteBootstrapToken, kubernetesVersion, waitUntilReady } from '../cluster/ready.ts'
 import { tellRegistry } from '../cluster/registry-hosting.ts'
 import { skew } from '../cluster/versions.ts'

@@ -1,5 +1,5 @@
 import type { Buildx } from '../builder/buildx.ts'
-import type { Program } from '../cluster/install.ts'
+import type { Program } from '../cluster/program.ts'
 import type { Docker } from '../engine/docker.ts'
 import type { Heed } from '../engine/preflight.ts'
 import type { Archive } from '../images/archive.ts'
