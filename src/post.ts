@@ -75,7 +75,11 @@ async function removeUse(world: World, folder: string): Promise<void> {
     await endStrays()
     const container = state.joined ? plan.ownContainer : undefined
     const [removed] = await Promise.all([
-      removeCluster(dockerAt(plan.engine, world.run), plan, { container, cgroupVersion: plan.engine.cgroupVersion }),
+      removeCluster(dockerAt(plan.engine, world.run), plan, {
+        container,
+        seen: state.nodes ?? [],
+        cgroupVersion: plan.engine.cgroupVersion,
+      }),
       forgetBuilder(world, plan),
     ])
     world.host.info(removed === undefined ? `Nothing of ${plan.cluster} is on the engine` : `Removed ${removed}`)

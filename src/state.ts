@@ -11,6 +11,8 @@ export interface State {
   readonly stage: 'making' | 'ready' | 'failed' | 'cancelled'
   /** True from before the step's container joined the cluster's network. */
   readonly joined?: boolean
+  /** The ids of its nodes, from when they are made on. */
+  readonly nodes?: readonly string[]
   /** The process that runs pre, while it runs. */
   readonly pre?: ProcessIdentity
 }

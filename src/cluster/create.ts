@@ -175,6 +175,11 @@ export function milestone(line: string): { readonly sign: '•' | '✓' | '✗';
   return sign === undefined || name === undefined ? undefined : { sign: sign as '•' | '✓' | '✗', name }
 }
 
+/** The ids of the cluster's nodes: by them post knows what is ours, also where somebody has removed the record. */
+export async function nodeIds(docker: Docker, plan: Plan): Promise<readonly string[]> {
+  return (await docker.run(clusterContainers(plan.cluster))).stdout.split('\n').filter(id => id !== '')
+}
+
 /** Holds the nodes' containers to their limits; kind cannot set any. Does nothing where there are none. */
 export async function limitNodes(
   docker: Docker,

@@ -10,12 +10,15 @@ import {
   madeNetworks,
   marksOn,
   networkMembers,
+  networkNamed,
+  networksOf,
   recordLabels,
   recordOf,
   recordsOn,
   removeContainers,
   removeNetworks,
   removeVolumes,
+  servicesOf,
 } from '../engine/docker.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { messageOf, Problem } from '../lib/problem.ts'
@@ -56,6 +59,8 @@ export async function findRecord(
  *
  * @param given.container the step's own container, where it may have joined the cluster's network
  * @param given.limit milliseconds that it may take
+ * @param given.seen ids of nodes that this use is known to have made, where it is known; with them it is also removed where
+ *   somebody has pruned its record (`docker volume prune`, `docker system prune`), which no container uses
  * @param given.cgroupVersion the engine's, where it is known
  * @returns what was removed, for the log; undefined where this use has nothing on the engine (any more)
  * @throws Problem that says what the engine did not remove in time
@@ -66,10 +71,12 @@ export async function removeCluster(
   {
     container,
     limit = LIMIT,
+    seen,
     cgroupVersion,
   }: {
     readonly container?: string | undefined
     readonly limit?: number
+    readonly seen?: readonly string[] | undefined
     readonly cgroupVersion?: string | undefined
   } = {},
 ): Promise<string | undefined> {
@@ -80,7 +87,8 @@ export async function removeCluster(
     remover.ids(clusterContainers(cluster)),
     remover.ids(clusterServices(cluster)),
   ])
-  if (record?.[LABEL.use] !== target.use) {
+  const isPruned = record === undefined && seen !== undefined && (await hasLeft(target.use, nodes, seen, remover))
+  if (record?.[LABEL.use] !== target.use && !isPruned) {
     // An earlier removal may have been ended between its last two commands.
     if (target.networkIsTheUsers) await docker.try(removeVolumes([markOf(target)]), { timeout: remover.left() })
     return undefined
@@ -118,6 +126,21 @@ export async function removeCluster(
   ]
   const staying = networks === 'stays' ? `; the network ${target.network} stays, others are on it` : ''
   return `${cluster} (${parts.join(', ').replace(/, ([^,]*)$/, ' and $1')}${staying})`
+}
+
+/**
+ * True where something on the engine is certainly of this use, though its record is gone: what carries its label, or a node that
+ * it made. No other has the cluster's name then, which the engine refuses as long as anything has it.
+ */
+async function hasLeft(
+  use: string,
+  nodes: readonly string[],
+  seen: readonly string[],
+  remover: Removing,
+): Promise<boolean> {
+  if (nodes.some(id => seen.includes(id))) return true
+  const labelled = await Promise.all([remover.ids(networksOf(use)), remover.ids(servicesOf(use))])
+  return labelled.flat().length > 0
 }
 
 /** The mark by which a use says that it may be removing its network. */
@@ -234,7 +257,11 @@ async function removeOwnNetworks(
     if (/has active endpoints/i.test(removed.stderr)) return 'stays'
     throw new CommandFailed(['docker', ...removeNetworks(shared)], removed)
   }
-  const list = (): Promise<string[]> => remover.ids(clusterNetworks(cluster))
+  // By its name too: where somebody pruned it before it had a node, kind has made it anew, without our labels.
+  const list = async (): Promise<string[]> => {
+    const found = await Promise.all([clusterNetworks(cluster), networkNamed(network)].map(remover.ids))
+    return [...new Set(found.flat())]
+  }
   const own = await list()
   const emptied = async (): Promise<string[]> => {
     const still = await list()

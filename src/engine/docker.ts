@@ -173,6 +173,19 @@ const containersLabelled = (key: string, value: string): string[] => [
   `--filter=label=${key}=${value}`,
 ]
 
+/** Prints the id of the network of that name. */
+export const networkNamed = (name: string): string[] => [
+  'network',
+  'ls',
+  '--quiet',
+  '--no-trunc',
+  `--filter=name=^${name}$`,
+]
+
+/** Prints the ids of what carries the label of one use: of its networks, or of the containers that this program itself ran. */
+export const networksOf = (use: string): string[] => ['network', 'ls', '--quiet', `--filter=label=${LABEL.use}=${use}`]
+export const servicesOf = (use: string): string[] => containersLabelled(LABEL.use, use)
+
 /** Prints the names of the volumes that carry a cluster's label, its record among them. */
 export const clusterVolumes = (cluster: string): string[] => [
   'volume',

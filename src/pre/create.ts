@@ -2,7 +2,7 @@
 import { containerLimits } from '../cluster/capacity.ts'
 import { fixedPorts, mountedPaths, nodeImages, withImages } from '../cluster/config.ts'
 import { type Connection, connect } from '../cluster/connect.ts'
-import { limitNodes, makeNetwork, makeNodes, makeRecord } from '../cluster/create.ts'
+import { limitNodes, makeNetwork, makeNodes, makeRecord, nodeIds } from '../cluster/create.ts'
 import { judgeSeen, probe } from '../engine/preflight.ts'
 import { loadNodeImage } from '../images/node-archive.ts'
 import { REGISTRY_IMAGE, type RegistryNames, registryNames, startRegistry } from '../images/registry.ts'
@@ -69,8 +69,13 @@ export function create({ world, options, plan, reach, kind, docker, preflight, n
           logOf(world),
         ),
       ])
-      await limitNodes(docker, plan, containerLimits(options, plan.engine))
-      const onJoin = (): void => saveState({ plan, stage: 'making', joined: true, pre: thisProcess() })
+      const [nodes] = await Promise.all([
+        nodeIds(docker, plan),
+        limitNodes(docker, plan, containerLimits(options, plan.engine)),
+      ])
+      const making = { plan, stage: 'making', nodes, pre: thisProcess() } as const
+      saveState(making)
+      const onJoin = (): void => saveState({ ...making, joined: true })
       const connected = await timeline.span('Reach the API server', () =>
         connect(plan, kind.path, reach.names, options.ports, { docker, runner, onJoin, ...logOf(world) }),
       )

@@ -147,6 +147,52 @@ describe('the removal of a network', () => {
   })
 })
 
+describe('the removal of a cluster whose record somebody has pruned', () => {
+  const pruned = { 'volume inspect': no('Error: No such volume: kind-in-dind-c') }
+  const ofKind = 'ps --all --quiet --no-trunc --filter=label=io.x-k8s.kind.cluster=c'
+  const ofUse = (plan: typeof own): string => `network ls --quiet --filter=label=kind-in-dind.use=${plan.use}`
+  const byLabel = 'network ls --quiet --no-trunc --filter=label=kind-in-dind.cluster=c'
+
+  test('takes all by the label of its network', async () => {
+    const { docker, asked } = engine({
+      ...pruned,
+      [ofKind]: ok('node\n'),
+      [ofUse(own)]: ok('id1\n'),
+      [byLabel]: ok('id1\n'),
+    })
+    expect(await removeCluster(docker, own, { seen: [] })).toBe('c (1 node and its network)')
+    expect(asked).toContain('rm --force --volumes node')
+    expect(asked).toContain('network rm id1')
+  })
+
+  test("on the user's network takes the nodes that it has made, known by their ids", async () => {
+    const { docker, asked } = engine({ ...pruned, [ofKind]: ok('node\nnode2\n') })
+    expect(await removeCluster(docker, theirs, { seen: ['node', 'node2'] })).toBe('c (2 nodes)')
+    expect(asked).toContain('rm --force --volumes node node2')
+  })
+
+  test("is none of a cluster of that name that is somebody else's", async () => {
+    const { docker, asked } = engine({ ...pruned, [ofKind]: ok('another\n') })
+    expect(await removeCluster(docker, own, { seen: ['node'] })).toBeUndefined()
+    expect(asked.filter(line => / rm |^rm /.test(line))).toEqual([])
+  })
+
+  test('is none where the record is of another use', async () => {
+    const record = { 'volume inspect': ok(JSON.stringify({ ...own.labels, 'kind-in-dind.use': 'another' })) }
+    const { docker } = engine({ ...record, [ofKind]: ok('node\n'), [ofUse(own)]: ok('id1\n') })
+    expect(await removeCluster(docker, own, { seen: ['node'] })).toBeUndefined()
+  })
+})
+
+test('a network that was pruned before it had a node, and that kind made anew without labels, goes by its name', async () => {
+  const { docker, asked } = engine({
+    'volume inspect': ok(JSON.stringify(own.labels)),
+    [`network ls --quiet --no-trunc --filter=name=^${own.network}$`]: ok('id2\n'),
+  })
+  expect(await removeCluster(docker, own)).toBe('c (0 nodes and its network)')
+  expect(asked).toContain('network rm id2')
+})
+
 describe('the removal of a registry', () => {
   const plan = aPlan({ options: { name: 'c', registry: { port: undefined } } })
   const ofKind = 'ps --all --quiet --no-trunc --filter=label=io.x-k8s.kind.cluster=c'
