@@ -1,8 +1,10 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import ts from 'typescript'
 import { describe, expect, test } from 'vitest'
 import { parse as parseYaml } from 'yaml'
 import { parseLoad } from '../src/commands.ts'
+import { formatDuration } from '../src/lib/duration.ts'
 import type { Given } from '../src/lib/given.ts'
 import { OPTIONS } from '../src/options.ts'
 import { OUTPUTS } from '../src/outputs.ts'
@@ -67,11 +69,46 @@ test('every option has a page beside the table', () => {
   expect(OPTIONS.map(({ name }) => name).filter(name => !pages.includes(`\`${name}`))).toEqual([])
 })
 
+const files = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.ts'))
+const sources = files.map(file => read(`src/${file}`)).join('\n')
+
+describe('deadlines', () => {
+  const page = read('docs/deadlines.md')
+  const rows = [...page.matchAll(/^\|.*\| (\S+) \|.*\| `(\S+)` `(\S+)` \|$/gm)].map(([, limit, file, name]) => ({
+    where: `${file} ${name}`,
+    limit,
+  }))
+
+  test('are all there, with what the source says', () => {
+    const inSource = files.flatMap(file =>
+      deadlinesIn(read(`src/${file}`)).map(({ name, limit }) => ({ where: `${file} ${name}`, limit })),
+    )
+    expect(inSource.length).toBeGreaterThan(40)
+    expect(rows.toSorted((a, b) => a.where.localeCompare(b.where))).toEqual(
+      inSource.toSorted((a, b) => a.where.localeCompare(b.where)),
+    )
+  })
+
+  test('that are options have their defaults', () => {
+    const options = [...page.matchAll(/^\| .* \| `([\w-]+)` \| (\S+) \|/gm)]
+    expect(options.map(([, option, value]) => [option, value])).toEqual(
+      ['docker-wait', 'wait', 'wait'].map(name => [name, OPTIONS.find(option => option.name === name)?.default]),
+    )
+  })
+
+  test('end with what the program says', () => {
+    const said = [...page.matchAll(/`([^`\n]+)`/g)].flatMap(([, words = '']) => (words.includes(' ') ? words : []))
+    const commands = ['docker rm', 'down --stale']
+    expect(said.filter(words => !commands.includes(words) && !sources.includes(words))).toEqual([])
+  })
+
+  test('every command has one, and every question to the API server', () => {
+    const without = files.flatMap(file => waitsWithout(file, read(`src/${file}`)))
+    expect(without).toEqual([])
+  })
+})
+
 describe('troubleshooting', () => {
-  const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
-    .filter(file => file.endsWith('.ts'))
-    .map(file => read(`src/${file}`))
-    .join('\n')
   const quoted = [...read('docs/troubleshooting.md').matchAll(/^(?:### |- )`([^`]+)`/gm)].map(match => match[1] ?? '')
 
   test.each(quoted.map(message => [message]))('the program says: %s', message => {
@@ -80,3 +117,46 @@ describe('troubleshooting', () => {
     }
   })
 })
+
+/** Constants that are named like a deadline and are none: bytes, and how often something is said. */
+const NO_DEADLINES = ['RECORD_LIMIT', 'JSON_LIMIT']
+const NO_DEADLINES_IN = { pause: true, pauses: true, room: true }
+
+/** The deadlines that a source file says, each as people read it. */
+function deadlinesIn(source: string): { name: string; limit: string }[] {
+  const constants = source.matchAll(
+    /^(?:export )?const ((?:\w+_)?(?:LIMITS?|TIMEOUT|PATIENCE|NOTICE|GRACE|TIMES|LATE|STALE))(?:: \w+)? = (\{[^}]*\}|.*)$/gm,
+  )
+  return [...constants].flatMap(([, name = '', expression = '']) => {
+    if (NO_DEADLINES.includes(name)) return []
+    // Numbers, and what is computed of them.
+    const value: unknown = new Function(`return (${expression})`)()
+    const unit = new RegExp(`, in seconds\\. \\*/\\nconst ${name} `).test(source) ? 1000 : 1
+    if (typeof value === 'number') return [{ name, limit: formatDuration(value * unit) }]
+    return Object.entries(value as Record<string, number>)
+      .filter(([key]) => !(key in NO_DEADLINES_IN))
+      .map(([key, limit]) => ({ name: `${name}.${key}`, limit: formatDuration(limit) }))
+  })
+}
+
+/** What hands on the commands of others with the time-outs that they have. */
+const HANDS_ON = ['lib/watch-runner.ts']
+
+/** Where commands are run without a time-out, or the API server is asked but by `ask`, which has one. */
+function waitsWithout(file: string, source: string): string[] {
+  if (HANDS_ON.includes(file)) return []
+  const found: string[] = []
+  const isRunner = (node: ts.Node): boolean => /(^|\.)(run|runner)$/.test(node.getText())
+  const visit = (node: ts.Node): void => {
+    if (ts.isCallExpression(node) && ts.isPropertyAccessExpression(node.expression)) {
+      const { expression, name } = node.expression
+      const options = node.arguments[1]?.getText() ?? ''
+      if (['run', 'try', 'start'].includes(name.text) && isRunner(expression) && !/\btimeout\b/.test(options))
+        found.push(`${file}: ${node.getText().slice(0, 80)}`)
+      if (name.text === 'makeApiClient' && file !== 'cluster/api.ts') found.push(`${file}: makeApiClient`)
+    }
+    ts.forEachChild(node, visit)
+  }
+  visit(ts.createSourceFile(file, source, ts.ScriptTarget.Latest, true))
+  return found
+}

@@ -97,7 +97,7 @@ export async function collectLogs(
       tell(
         `${node}: what runs in it`,
         (async () => {
-          for (const [name, content] of await collectInNode(docker, node, index === 0, end)) {
+          for (const [name, content] of await collectInNode(docker, node, index === 0, end, limit)) {
             if (name === SECRETS) secrets.push(...decoded(content.toString('utf8')))
             else keep(name.replace(/^NODE\//, `${node}/`), cut(content))
           }
@@ -128,9 +128,10 @@ async function collectInNode(
   node: string,
   forCluster: boolean,
   end: AbortSignal,
+  limit: number,
 ): Promise<Map<string, Buffer>> {
   const mark = randomBytes(16).toString('hex')
-  const running = docker.start(runInNode(node, [mark, `${HALF}`, forCluster ? 'cluster' : '']))
+  const running = docker.start(runInNode(node, [mark, `${HALF}`, forCluster ? 'cluster' : '']), { timeout: limit })
   if (end.aborted) running.end()
   end.addEventListener('abort', running.end, { once: true })
   const chunks: Buffer[] = []

@@ -22,7 +22,8 @@ export class EngineLate extends Problem {
 export interface Docker {
   run(args: readonly string[], options?: RunOptions): Promise<Result>
   try(args: readonly string[], options?: RunOptions): Promise<Result>
-  start(args: readonly string[]): Running
+  /** @param options.timeout milliseconds, for all that goes through its pipes */
+  start(args: readonly string[], options: { readonly timeout: number }): Running
 }
 
 /** The variables that make the docker CLI, and what calls it, talk to this engine and to no other. */
@@ -46,7 +47,7 @@ export function dockerAt(engine: Pick<Engine, 'env' | 'aroundProxy'>, runner: Ru
         .try(['docker', ...args], { timeout: LIMIT, ...options, env })
         .then(agree)
         .catch(missing),
-    start: args => runner.start(['docker', ...args], { env }),
+    start: (args, { timeout }) => runner.start(['docker', ...args], { timeout, env }),
   }
 }
 

@@ -90,7 +90,7 @@ interface Source {
 function engineOrigin(docker: Docker): Origin {
   return {
     open: images => {
-      const running = docker.start(saveImages(images.map(({ given }) => given)))
+      const running = docker.start(saveImages(images.map(({ given }) => given)), { timeout: IMPORT_LIMIT * 1000 })
       return { bytes: running.stdout as AsyncIterable<Buffer>, ended: running.ended, stop: running.end }
     },
     blame: 'the engine does not give them out',
@@ -269,7 +269,12 @@ async function feedNodes(
   const source = origin.open(imagesOf(targets))
   const sinks = targets.map(target => ({
     target,
-    feed: new Feed(docker.start(importImages(target.node, target.content.snapshotter, IMPORT_LIMIT))),
+    feed: new Feed(
+      // The node ends it, which a killed docker CLI would not; this is for an engine that does not say so.
+      docker.start(importImages(target.node, target.content.snapshotter, IMPORT_LIMIT), {
+        timeout: IMPORT_LIMIT * 1000 + limits.finish,
+      }),
+    ),
     skips: skips(target),
   }))
   type Sink = (typeof sinks)[number]

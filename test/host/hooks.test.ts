@@ -9,10 +9,11 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type Fault, type ReleasePage, startReleasePage } from '../release-page.ts'
 
@@ -173,6 +174,30 @@ describe('without a Node that is new enough', () => {
       expect(kept()).toEqual([`node-${VERSION}-${platform}`])
     },
   )
+
+  test.each([
+    [
+      'another program',
+      (file: string) => writeFileSync(file, '#!/bin/sh\ntouch "$(dirname "$0")/ran"; echo v24.11.1\n'),
+    ],
+    ['half of it', (file: string) => truncateSync(file, 20)],
+    [
+      'one with no word of when it was verified',
+      (file: string) => rmSync(join(dirname(file), `.${basename(file)}.sha256`)),
+    ],
+  ])('where the cache has %s, that is not run: it is fetched anew', async (_, damage) => {
+    provide(...UNPACK, 'curl')
+    bundle('main', 'console.log("runs")')
+    bundle('post', 'console.log("post runs")')
+    await hook('pre-command')
+    const cache = join(base, 'tmp/.cache/kind-in-dind')
+    damage(join(cache, `node-${VERSION}-${platform}`))
+    expect(await hook('pre-exit')).toEqual({ status: 0, output: '' })
+    expect((await hook('pre-command')).output).toMatch(/^Node v24\.11\.1 from http.*\nruns\n$/)
+    expect(await hook('pre-exit')).toEqual({ status: 0, output: 'post runs\n' })
+    expect(page.requests).toEqual([path, path])
+    expect(existsSync(join(cache, 'ran'))).toBe(false)
+  })
 
   test('of jobs that start at the same time one fetches it', async () => {
     provide(...UNPACK, 'curl', 'flock')
