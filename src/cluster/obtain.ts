@@ -7,6 +7,7 @@
 import { constants } from 'node:fs'
 import { access, mkdir, readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { cacheDir, find } from '@actions/tool-cache'
 import { lock } from 'proper-lockfile'
 import { formatDuration } from '../lib/duration.ts'
@@ -20,6 +21,9 @@ import { shownUrl } from './release.ts'
 /** Milliseconds after which the lock of a process that was killed counts for nothing; a living holder renews it. */
 const STALE = 20_000
 const RENEWED = 4_000
+
+/** How long to leave a lock alone that another job has, in milliseconds: at first, and at last. */
+const PAUSES = { from: 50, to: 500 }
 
 /** From the cache, or from the page into the cache. Of several processes one downloads, and the others wait for it. */
 export async function obtain(wanted: Wanted, surroundings: Surroundings): Promise<Program> {
@@ -122,19 +126,21 @@ async function lockCache(
   const file = join(folder, `.${wanted.version}-${wanted.platform.arch}`)
   const options = {
     realpath: false,
+    retries: 0,
     stale: STALE,
     update: RENEWED,
     // Whoever took it may replace what we cache; stateIn() sees that.
     onCompromised: (error: Error) => log.debug(`${file}.lock: ${error.message}`),
   }
-  const take = async (retries: object | number): Promise<() => Promise<void>> => {
-    const release = await lock(file, { ...options, retries })
+  const take = async (): Promise<() => Promise<void>> => {
+    const release = await lock(file, options)
     return () => release().catch(error => log.debug(messageOf(error)))
   }
+  const started = now()
   try {
     await mkdir(folder, { recursive: true })
     await access(folder, constants.W_OK)
-    return await take(0)
+    return await take()
   } catch (thrown) {
     if (codeOf(thrown) !== 'ELOCKED') {
       log.info(`the tool cache cannot be written (${messageOf(thrown)}); this job has its own ${title(wanted)}`)
@@ -142,14 +148,19 @@ async function lockCache(
     }
   }
   log.info(`waiting for another job that installs ${title(wanted)}`)
-  const left = Math.max(1, deadline - now())
-  try {
-    return await take({ forever: true, factor: 1.3, minTimeout: 50, maxTimeout: 500, maxRetryTime: left })
-  } catch (thrown) {
-    if (codeOf(thrown) !== 'ELOCKED') throw thrown
-    throw new Problem(
-      `${wanted.option}: another job has been installing ${title(wanted)} for ${formatDuration(left)}; if there is none, remove ${file}.lock`,
-    )
+  // proper-lockfile's own retries say another thing when their time is over and no attempt of them was made.
+  for (let pause = PAUSES.from; ; pause = Math.min(pause * 1.3, PAUSES.to)) {
+    if (now() >= deadline) {
+      throw new Problem(
+        `${wanted.option}: another job has been installing ${title(wanted)} for ${formatDuration(now() - started)}; if there is none, remove ${file}.lock`,
+      )
+    }
+    await sleep(pause)
+    try {
+      return await take()
+    } catch (thrown) {
+      if (codeOf(thrown) !== 'ELOCKED') throw thrown
+    }
   }
 }
 
