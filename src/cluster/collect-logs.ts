@@ -41,7 +41,7 @@ if [ "$3" = cluster ] && [ -f /etc/kubernetes/admin.conf ]; then
   ask get secrets --all-namespaces --output=go-template='{{range .items}}{{range .data}}{{println .}}{{end}}{{end}}'
   part not-ready.txt
   ask get nodes --output=go-template='{{range .items}}{{$it := .}}{{range .status.conditions}}{{if eq .type "Ready"}}{{if ne .status "True"}}node {{$it.metadata.name}}: {{.reason}}: {{.message}}{{println}}{{end}}{{end}}{{end}}{{end}}' | bounded
-  ask get pods --all-namespaces --output=go-template='{{range .items}}{{$it := .}}{{range .status.conditions}}{{if and (ne .status "True") (or (eq .type "Ready") (eq .type "PodScheduled"))}}{{if ne $it.status.phase "Succeeded"}}pod {{$it.metadata.namespace}}/{{$it.metadata.name}}: {{$it.status.phase}}; {{.reason}}: {{.message}}{{range $it.status.containerStatuses}}{{with .state.waiting}}; {{.reason}}: {{.message}}{{end}}{{end}}{{println}}{{end}}{{end}}{{end}}{{end}}' | bounded
+  ask get pods --all-namespaces --output=go-template='{{range .items}}{{$it := .}}{{range .status.conditions}}{{if and (ne .status "True") (or (eq .type "Ready") (eq .type "PodScheduled"))}}{{if ne $it.status.phase "Succeeded"}}pod {{$it.metadata.namespace}}/{{$it.metadata.name}}: {{$it.status.phase}}; {{.reason}}: {{.message}}{{range $it.status.containerStatuses}}{{with .state.waiting}}; {{.reason}}: {{.message}}{{end}}{{with .state.terminated}}; it ended: {{.reason}}, exit code {{.exitCode}}{{end}}{{with .lastState.terminated}}; it ended before: {{.reason}}, exit code {{.exitCode}}{{end}}{{end}}{{println}}{{end}}{{end}}{{end}}{{end}}' | bounded
   part events.txt
   ask get events --all-namespaces --sort-by=.metadata.creationTimestamp | bounded
   part resources.txt

@@ -20,7 +20,8 @@ export function podTrouble(pod: V1Pod, events: readonly CoreV1Event[]): string {
   return parts([
     waiting?.reason ?? pod.status?.phase,
     waiting?.message,
-    ended && `it ended with exit code ${ended.exitCode}`,
+    ended &&
+      `it ended with exit code ${ended.exitCode}${ended.reason === 'OOMKilled' ? ' (OOMKilled: it took more memory than its limit)' : ''}`,
     ...latest,
   ])
 }

@@ -22,7 +22,7 @@ import {
 } from '../engine/docker.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { messageOf, Problem } from '../lib/problem.ts'
-import { CommandFailed } from '../lib/run.ts'
+import { CommandFailed, lastLines, type Result } from '../lib/run.ts'
 import { LABEL, type Plan } from '../plan.ts'
 import { plannedContainers, removeLateNodes } from './late-nodes.ts'
 import type { Holding } from './survey.ts'
@@ -48,8 +48,12 @@ export async function findRecord(
   const result = await docker.try(recordLabels(record), { timeout: LIMIT })
   if (result.code === 0) return (JSON.parse(result.stdout) as Record<string, string> | null) ?? {}
   if (/no such volume/i.test(result.stderr)) return undefined
-  throw new Problem(
-    `the engine does not tell what is left of the cluster: ${result.stderr.trim()}; when it answers again, run this again`,
+  throw notTold(result)
+}
+
+function notTold({ stderr }: Result): Problem {
+  return new Problem(
+    `the engine does not tell what is left of the cluster: ${lastLines(stderr.trim(), 3)}; when it answers again, run this again, or leave it to the next job on this engine`,
   )
 }
 
@@ -210,8 +214,11 @@ interface Removing {
 function removing(docker: Docker, limit: number): Removing {
   const deadline = performance.now() + limit
   const left = (): number => Math.max(1, deadline - performance.now())
-  const ids = async (args: readonly string[]): Promise<string[]> =>
-    (await docker.run(args, { timeout: left() })).stdout.split('\n').filter(line => line !== '')
+  const ids = async (args: readonly string[]): Promise<string[]> => {
+    const result = await docker.try(args, { timeout: left() })
+    if (result.code !== 0) throw notTold(result)
+    return result.stdout.split('\n').filter(line => line !== '')
+  }
   return {
     left,
     ids,

@@ -1,6 +1,6 @@
 import type { Environment } from '../host/host.ts'
 import { ENGINE_VARIABLES, type Engine } from '../plan.ts'
-import type { Endpoint } from './ask.ts'
+import { ask, type Endpoint } from './ask.ts'
 import { findEndpoints, surroundings } from './find.ts'
 import { aroundProxy } from './proxy.ts'
 import { waitForEngine } from './wait.ts'
@@ -23,6 +23,16 @@ export async function findEngine(
   const find = (): Promise<readonly Endpoint[]> => findEndpoints(options.dockerHost, around)
   const engine = await waitForEngine(find, options.dockerWait, { ...world, resolve: around.resolve })
   return { ...engine, aroundProxy: aroundProxy(world.env, engineNames(engine)) }
+}
+
+/** Why an engine that was found does not answer any more, as a sentence; undefined where it does. */
+export async function whyGone(
+  engine: Pick<Engine, 'address' | 'env' | 'source' | 'exported'>,
+): Promise<string | undefined> {
+  const answer = await ask(engine, '/version')
+  if (answer.ok) return undefined
+  const { met, advice } = answer.refusal
+  return `the engine at ${engine.address} is gone: it ${met} now, and has answered before; ${advice}`
 }
 
 /** The names by which the engine is reached. */

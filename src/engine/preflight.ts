@@ -1,5 +1,6 @@
 /** What is seen before anything is created: what will fail stops, what may fail is a warning. Pure but for `probe`. */
 
+import { formatDuration } from '../lib/duration.ts'
 import { messageOf, Problem } from '../lib/problem.ts'
 import { CommandFailed, lastLines, type Result } from '../lib/run.ts'
 import type { PortMapping } from '../options.ts'
@@ -52,6 +53,12 @@ const MEMORY = 2 * GIB
 const FREE_SPACE = 2 * GIB
 /** https://kind.sigs.k8s.io/docs/user/known-issues/#pod-errors-due-to-too-many-open-files */
 const INOTIFY = { instances: 512, watches: 524_288 }
+/**
+ * How far the engine's clock may be ahead of the step's, in milliseconds. The cluster's certificates are valid from when kubeadm
+ * makes them, some ten seconds into a creation that takes no more than minutes. One that is behind does no harm: what has an end
+ * is told by the engine's clock.
+ */
+const CLOCK = { warns: 10_000, stops: 300_000 }
 /** From this minor on the kubelet does not start on cgroup v1 unless failCgroupV1 is false (KEP-5573). */
 const NO_CGROUP_V1 = 35
 
@@ -62,7 +69,7 @@ const NO_CGROUP_V1 = 35
  * @param allowsCgroupV1 true where the user's config says failCgroupV1: false
  */
 export function judgeEngine(
-  engine: Pick<Engine, 'memory' | 'cgroupVersion' | 'storageDriver'>,
+  engine: Pick<Engine, 'memory' | 'cgroupVersion' | 'storageDriver' | 'clockAhead'>,
   kubernetesVersion: string | undefined,
   allowsCgroupV1: boolean,
 ): Judgement {
@@ -77,6 +84,13 @@ export function judgeEngine(
     warnings.push(
       `the engine has ${gib(engine.memory)} of memory and a cluster wants ${gib(MEMORY)}: programs in it may be killed (exit code 137); give the engine more`,
     )
+  }
+  // What it said of its time took a while to come, so that it cannot seem to be more ahead than it is.
+  if (engine.clockAhead > CLOCK.warns) {
+    const ahead = `the engine's clock is ${formatDuration(engine.clockAhead)} ahead of this step's, and certificates of the cluster`
+    const advice = 'set the clocks of both machines (NTP)'
+    if (engine.clockAhead > CLOCK.stops) stops.push(`${ahead} would not be valid here until then; ${advice}`)
+    else warnings.push(`${ahead} may not be valid here yet when they are looked at; ${advice}`)
   }
   if (engine.storageDriver === 'vfs') {
     warnings.push(

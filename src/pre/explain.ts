@@ -2,6 +2,7 @@
 import { endedNodes } from '../cluster/ended-nodes.ts'
 import { exportLogs } from '../cluster/export-logs.ts'
 import { kubeletFailures } from '../cluster/telling-lines.ts'
+import { whyGone } from '../engine/engine.ts'
 import { NoImage } from '../images/pull.ts'
 import { messageOf, Problem } from '../lib/problem.ts'
 import type { Use } from './use.ts'
@@ -12,12 +13,13 @@ const FULL =
 /**
  * Exports the logs of a start that failed: nobody could do it after the job, whose folder is emptied by then.
  *
- * @returns the failure, with what became of nodes that do not run any more and the lines of the logs that say why
+ * @returns the failure, with what became of the engine, of nodes that do not run any more and the lines of the logs that say why
  */
 export async function explain(error: unknown, { world, docker, plan }: Use): Promise<unknown> {
   if (error instanceof NoImage) return error
-  // An engine that does not even say this has no logs to give.
-  if ((await endedNodes(docker, plan).catch(() => undefined)) === undefined) return error
+  // An engine that does not even answer has no logs to give.
+  const gone = await whyGone(plan.engine)
+  if (gone !== undefined) return new Problem([messageOf(error), gone].join('\n'))
   const { host, signal } = world
   const wanted = plan.logs === 'never' ? undefined : plan.logsDir
   const { folder, files } = await exportLogs(docker, plan, wanted, host, signal)

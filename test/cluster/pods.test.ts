@@ -61,6 +61,10 @@ describe('its trouble', () => {
     const [status] = pod.status?.containerStatuses ?? []
     Object.assign(status ?? {}, { lastState: { terminated: { exitCode: 3 } } })
     expect(podTrouble(pod, [])).toBe('CrashLoopBackOff; it ended with exit code 3')
+    Object.assign(status ?? {}, { lastState: { terminated: { exitCode: 137, reason: 'OOMKilled' } } })
+    expect(podTrouble(pod, [])).toBe(
+      'CrashLoopBackOff; it ended with exit code 137 (OOMKilled: it took more memory than its limit)',
+    )
   })
 
   test("in short is its state and the last event, the scheduler's too, which has another time", () => {

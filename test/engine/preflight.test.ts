@@ -5,7 +5,7 @@ import { Problem } from '../../src/lib/problem.ts'
 import { type Argv, CommandFailed, type Result, type Runner } from '../../src/lib/run.ts'
 
 const GIB = 1024 ** 3
-const fine = { memory: 4 * GIB, cgroupVersion: '2', storageDriver: 'overlay2' }
+const fine = { memory: 4 * GIB, cgroupVersion: '2', storageDriver: 'overlay2', clockAhead: 0 }
 
 describe('what the engine says of itself', () => {
   test('a usual one raises nothing', () => {
@@ -14,11 +14,29 @@ describe('what the engine says of itself', () => {
 
   test.each<[string, Partial<typeof fine>, RegExp]>([
     ['little memory', { memory: 1.5 * GIB }, /1\.5 GiB of memory and a cluster wants 2\.0 GiB.*exit code 137/],
+    [
+      'a clock that is a little ahead',
+      { clockAhead: 45_000 },
+      /clock is 45\.0s ahead of this step's, .* may not be valid.*NTP/,
+    ],
     ['vfs', { storageDriver: 'vfs' }, /vfs, which copies every layer.*overlay2/],
   ])('%s is a warning', (_, engine, sentence) => {
     const { stops, warnings } = judgeEngine({ ...fine, ...engine }, 'v1.34.0', false)
     expect(stops).toEqual([])
     expect(warnings).toEqual([expect.stringMatching(sentence)])
+  })
+
+  test.each([
+    ['an hour ahead', 3_600_000, 1],
+    ['an hour behind', -3_600_000, 0],
+    ['right, and its answer took five seconds', -5000, 0],
+    ['right, by a second', 1000, 0],
+  ])('a clock that is %s', (_, clockAhead, count) => {
+    const { stops, warnings } = judgeEngine({ ...fine, clockAhead }, 'v1.34.0', false)
+    expect(warnings).toEqual([])
+    expect(stops).toHaveLength(count)
+    if (count > 0)
+      expect(stops[0]).toMatch(/^the engine's clock is 1h00m ahead of this step's, .* would not be valid.*NTP/)
   })
 
   test.each<[string, string | undefined, boolean, number]>([
