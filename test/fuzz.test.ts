@@ -13,6 +13,9 @@ import { pluginConfiguration } from '../src/host/buildkite.ts'
 import { readCommandLine } from '../src/host/command-line.ts'
 import { exportLines } from '../src/host/exports.ts'
 import { readArchive } from '../src/images/archive.ts'
+import { mirrorFiles } from '../src/images/mirrors.ts'
+import { reason } from '../src/images/pull.ts'
+import { parseReference } from '../src/images/reference.ts'
 import { TAR_END, tarFile } from '../src/images/tar.ts'
 import type { Given } from '../src/lib/given.ts'
 import { Problem } from '../src/lib/problem.ts'
@@ -118,6 +121,46 @@ describe('parsers take it or refuse it', () => {
 
   test("a plugin's configuration", () => {
     fc.assert(fc.property(fc.oneof(word, fc.json()), text => void refusable(() => pluginConfiguration(text))))
+  })
+
+  test('mirrors of registries', () => {
+    const url = fc.tuple(
+      fc.constantFrom('docker.io', 'reg.example:5000', '..', '../x'),
+      fc.webUrl({ withQueryParameters: true }),
+    )
+    const line = fc.oneof(
+      word,
+      url.map(([upstream, address]) => `${upstream}=${address}`),
+    )
+    fc.assert(
+      fc.property(fc.array(line, { maxLength: 3 }), lines => {
+        const options = refusable(() => parseGiven({ 'registry-mirrors': lines }))
+        for (const { path, content } of mirrorFiles(options?.registryMirrors ?? [])) {
+          expect(normalize(path)).toBe(path)
+          expect(path).toMatch(/^\/etc\/containerd\/certs\.d\/[^/]+\/[\w.-]+$/)
+          // A line of TOML each, none of which a URL can end.
+          for (const text of content.split('\n'))
+            expect(text).toMatch(/^$|^(server|\[host\.| {2}capabilities| {2}override_path)/)
+        }
+      }),
+    )
+  })
+
+  test('names of images', () => {
+    const reference = fc.oneof(
+      word,
+      fc.tuple(word, word, word).map(([registry, path, tag]) => `${registry}/${path}:${tag}`),
+    )
+    fc.assert(
+      fc.property(reference, given => {
+        const options = refusable(() => parseGiven({ images: given, 'node-image': given }))
+        for (const image of options?.images ?? []) {
+          const { name, registry, path } = parseReference(image)
+          expect(name.startsWith(`${registry}/${path}`)).toBe(true)
+          expect(() => reason(`denied: ${image}`, image)).not.toThrow()
+        }
+      }),
+    )
   })
 
   test('configs of kind', () => {
@@ -249,6 +292,19 @@ describe('what is written', () => {
           expect(path.split('/')).not.toContain('..')
         },
       ),
+    )
+  })
+
+  test('stays below the folder of the job, whatever the cluster is called', () => {
+    fc.assert(
+      fc.property(word, name => {
+        const options = refusable(() => parseGiven({ name }))
+        const { folder, kubeconfig, internalKubeconfig, logsDir } = aPlan({ options: options ?? {} })
+        for (const path of [folder, kubeconfig, internalKubeconfig, logsDir]) {
+          expect(normalize(path)).toBe(path)
+          expect(path).toMatch(/^\/job\/[a-z0-9]/)
+        }
+      }),
     )
   })
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { type Docker, EngineLate, imageArchitecture, pull, tagImage, untagImage } from '../engine/docker.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { lastLines } from '../lib/run.ts'
+import { withoutSecrets } from '../lib/scrub.ts'
 import { basicAuth, type Mirror } from '../registry-mirrors.ts'
 import type { Reference } from './reference.ts'
 
@@ -51,7 +52,7 @@ export async function pullFromMirror(
       }),
     )
     if (pulled.code !== 0) {
-      const said = lastLines(pulled.stderr.trim(), 1).replace(/^Error response from daemon: /, '')
+      const said = withoutSecrets(lastLines(pulled.stderr.trim(), 1).replace(/^Error response from daemon: /, ''))
       world.info(`The mirror ${mirror.host} does not give the engine ${reference.given}: ${said}`)
       continue
     }

@@ -4,6 +4,7 @@ import type { Surroundings } from '../engine/find.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { Problem } from '../lib/problem.ts'
 import { lastLines } from '../lib/run.ts'
+import { withoutSecrets } from '../lib/scrub.ts'
 import type { Engine } from '../plan.ts'
 import { type MirrorWorld, pullFromMirror } from './pull-mirror.ts'
 import { parseReference } from './reference.ts'
@@ -89,11 +90,6 @@ export function reason(stderr: string, reference: string): Reason {
   const { path } = parseReference(reference)
   const said = path.startsWith('library/') ? stderr : stderr.replaceAll(path, '')
   return WORDS.find(([, words]) => words.test(said))?.[0] ?? 'other'
-}
-
-/** What the engine said without what may be in a URL: a user and password, a signature. */
-export function withoutSecrets(text: string): string {
-  return text.replace(/:\/\/[^/\s"'?]*@/g, '://***@').replace(/(:\/\/[^\s"'?]*)\?[^\s"']*/g, '$1?***')
 }
 
 async function refusal(

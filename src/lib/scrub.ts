@@ -18,6 +18,8 @@ const SHAPES: readonly (readonly [shape: RegExp, stays: string])[] = [
   [/(certificate[- ]key:?(?:["'\s=,]|\\n)*)[0-9a-f]{64}\b/gi, `$1${HIDDEN}`],
   // The user and password of a URL.
   [/(:\/\/)[^/@\s"'`]+@/g, `$1${HIDDEN}@`],
+  // What signs a URL, as registries' and release pages' storage has it.
+  [/([?&](?:sig|signature|(?:x-amz|x-goog)-(?:signature|credential|security-token))=)[^\s"'&:,]+/gi, `$1${HIDDEN}`],
   [/(\bauthorization["']?\s*[:=]\s*["']?)(?:(basic|bearer)\s+)?[^\s"',]+/gi, `$1$2 ${HIDDEN}`],
   // `name=value`, `"name": "value"`: whatever ends like the name of a secret.
   [
@@ -41,4 +43,9 @@ export function scrubber(known: readonly string[]): (text: string) => string {
     const without = exactly === undefined ? text : text.replace(exactly, HIDDEN)
     return SHAPES.reduce((left, [shape, stays]) => left.replace(shape, stays), without)
   }
+}
+
+/** What somebody said, without what may be secret in a URL: a user and password, a signature. */
+export function withoutSecrets(text: string): string {
+  return text.replace(/:\/\/[^/\s"'?]*@/g, '://***@').replace(/(:\/\/[^\s"'?]*)\?[^\s"']*/g, '$1?***')
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { pullImage, type Reason, reason, withoutSecrets } from '../../src/images/pull.ts'
+import { pullImage, type Reason, reason } from '../../src/images/pull.ts'
 import { messageOf } from '../../src/lib/problem.ts'
 import type { Result } from '../../src/lib/run.ts'
 import { around, dockerOf, no, ok, worldOf } from './fake-docker.ts'
@@ -174,10 +174,4 @@ test('another engine that has the image is named, with the one that the cluster 
     /; another engine has it: unix:\/\/\/x \(the default socket\), while the cluster is on tcp:\/\/docker:2375: use one engine/,
   )
   expect((await pullBy([no('manifest unknown')], given, 'web')).failure).not.toContain('another engine')
-})
-
-test('what docker says is shown without what may be secret in a URL', () => {
-  expect(withoutSecrets('Get "https://me:s3cr@t@registry/v2/?a=b&sig=s3cret": EOF, unix:///x?y and app:ci')).toBe(
-    'Get "https://***@registry/v2/?***": EOF, unix:///x?*** and app:ci',
-  )
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { scrubber } from '../../src/lib/scrub.ts'
+import { scrubber, withoutSecrets } from '../../src/lib/scrub.ts'
 
 const KEY = [
   '-----BEGIN RSA PRIVATE KEY-----',
@@ -18,6 +18,11 @@ describe('what is a secret by its shape', () => {
     ['a bootstrap token', 'kubeadm join --token abcdef.0123456789abcdef x', 'kubeadm join --token *** x'],
     ['a certificate key', `--certificate-key ${'0af3'.repeat(16)} x`, '--certificate-key *** x'],
     ['a proxy with a password', '"HTTP_PROXY=http://joe:pw@proxy:3128"', '"HTTP_PROXY=http://***@proxy:3128"'],
+    [
+      'a URL that is signed',
+      'GET https://blobs.example/a?X-Amz-Date=1&X-Amz-Signature=0af3&x=1, https://b.example/c?sv=2&sig=aB%2F: 403',
+      'GET https://blobs.example/a?X-Amz-Date=1&X-Amz-Signature=***&x=1, https://b.example/c?sv=2&sig=***: 403',
+    ],
     ['a header', 'Authorization: Bearer abc.def', 'Authorization: Bearer ***'],
     ['a header of curl', "-H 'authorization: Basic am9lOnB3'", "-H 'authorization: Basic ***'"],
     ['a variable', '"AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI",', '"AWS_SECRET_ACCESS_KEY=***",'],
@@ -59,4 +64,10 @@ describe('secrets that are known', () => {
   test('are no patterns', () => {
     expect(scrubber(['a.*c[d]+(e)$|x'])('abccde a.*c[d]+(e)$|x')).toBe('abccde ***')
   })
+})
+
+test('what docker says is shown without what may be secret in a URL', () => {
+  expect(withoutSecrets('Get "https://me:s3cr@t@registry/v2/?a=b&sig=s3cret": EOF, unix:///x?y and app:ci')).toBe(
+    'Get "https://***@registry/v2/?***": EOF, unix:///x?*** and app:ci',
+  )
 })
