@@ -37,7 +37,7 @@ const IMPORT_LIMIT = 1800
 const OWN_BYTES = 32_768
 
 /** Nobody here tells a node that takes nothing from an engine that gives nothing: it may be so many times longer than a node alone may. */
-const PATIENCE = 3
+const SLOWER = 3
 
 /**
  * Arguments: the query for the engine, the nodes' process ids, `--`, the files to leave out, `--`, and the import's command. Prints `read BYTES` each second,
@@ -105,7 +105,7 @@ export async function feedBeside(
     if (what === 'read' && Number(number) > Math.max(bytes, OWN_BYTES)) {
       bytes = Number(number)
       log.onProgress?.(bytes)
-      deadline.set(limits.lag * PATIENCE)
+      deadline.set(limits.lag * SLOWER)
     }
     if (what === 'whole') {
       isWhole = true

@@ -10,7 +10,9 @@ export interface Limits {
   readonly stall: number
   /** How long it may take from the stream's end to the import's. */
   readonly finish: number
-  /** How long the source may send nothing while all nodes would take something. */
+  /** How long the source may take to begin: an engine writes all layers to its disk before it sends the first. */
+  readonly begin: number
+  /** How long it may send nothing afterwards while all nodes would take something. */
   readonly silence: number
 }
 
@@ -19,6 +21,7 @@ export const LIMITS: Limits = {
   lag: 10_000,
   stall: 120_000,
   finish: 600_000,
+  begin: 600_000,
   silence: 120_000,
 }
 

@@ -288,7 +288,7 @@ async function feedNodes(
   let index: Buffer | undefined
   let { isLayout } = origin
   const read = async (): Promise<void> => {
-    for await (const entry of readTar(counted(source.bytes, limits.silence, onProgress))) {
+    for await (const entry of readTar(counted(source.bytes, limits, onProgress))) {
       if (!isWanted()) return
       if (!entry.isFile && isLayout !== false) continue
       isLayout ??= isOfLayout(entry.name)
@@ -354,20 +354,20 @@ function imagesOf(targets: readonly Target[]): readonly Image[] {
 /** A source sends nothing any more. */
 class Silent extends Error {
   constructor(limit: number) {
-    super(`nothing more came for ${formatDuration(limit)}`)
+    super(`nothing came for ${formatDuration(limit)}`)
   }
 }
 
-/** @param silence how long the source may send nothing, in milliseconds */
 async function* counted(
   bytes: AsyncIterable<Buffer>,
-  silence: number,
+  limits: Limits,
   see?: (bytes: number) => void,
 ): AsyncGenerator<Buffer> {
   let count = 0
   const source = bytes[Symbol.asyncIterator]()
   for (;;) {
-    const { done, value } = await within(silence, source.next(), () => new Silent(silence))
+    const limit = count === 0 ? limits.begin : limits.silence
+    const { done, value } = await within(limit, source.next(), () => new Silent(limit))
     if (done) return
     count += value.length
     see?.(count)
