@@ -61,7 +61,7 @@ export async function download(
         `download-url: what ${shownUrl(url)} sent is not what ${promise} (sha256 ${expected}) but ${describeContent(content)}; nothing of it was kept; try again, or name a mirror as download-url`,
       )
     }
-    await writeFile(`${file}.sha256`, `${expected}\n`)
+    await writeFile(`${file}.sha256`, `${expected}\n`, { mode: 0o644 })
     await chmod(folder, 0o755)
     await chmod(file, 0o755)
     return { folder, size: content.size, url }

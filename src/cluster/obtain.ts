@@ -5,7 +5,7 @@
  * `cacheFolder`, it has set that variable to the same folder.
  */
 import { constants } from 'node:fs'
-import { access, mkdir, readFile, rename, rm } from 'node:fs/promises'
+import { access, chmod, mkdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { cacheDir, find } from '@actions/tool-cache'
@@ -40,9 +40,8 @@ export async function obtain(wanted: Wanted, surroundings: Surroundings): Promis
     const folder = unlock === undefined ? ownFolder : cached(wanted, surroundings)
     const state = await stateIn(folder, wanted)
     if (state === 'good' && folder !== undefined) return ready(folder)
-    if (state === 'damaged') {
-      log.info(`the cached ${title(wanted)} is not the file that was cached; downloading it again`)
-    }
+    const why = WHY_NOT[state]
+    if (why !== undefined) log.info(`the cached ${title(wanted)} ${why}; downloading it again`)
     const started = now()
     const { folder: downloaded, size, url } = await download(wanted, surroundings, deadline)
     log.info(
@@ -78,20 +77,42 @@ function cached(wanted: Wanted, { cacheFolder, log }: Surroundings): string | un
   return folder === '' ? undefined : folder
 }
 
+type CacheState = 'good' | 'absent' | 'another' | 'damaged' | 'open'
+
+/** Why what the cache has is not taken, where people should know. */
+const WHY_NOT: Readonly<Partial<Record<CacheState, string>>> = {
+  damaged: 'is not the file that was cached',
+  open: "can be written by another user, or is one's",
+}
+
 /**
  * Compares a program with the sha256 that was written beside it when it was verified: a disk that was full, a job that was
- * killed or a careless clean-up leave files that are there and do not run.
+ * killed or a careless clean-up leave files that are there and do not run. Neither is worth anything where another user can write them.
  */
-async function stateIn(folder: string | undefined, wanted: Wanted): Promise<'good' | 'absent' | 'damaged' | 'another'> {
+async function stateIn(folder: string | undefined, wanted: Wanted): Promise<CacheState> {
   if (folder === undefined) return 'absent'
   const file = join(folder, wanted.name)
   try {
+    const stats = await Promise.all([folder, file, `${file}.sha256`].map(path => stat(path)))
+    if (!stats.every(one => isOursAlone(one, process.getuid?.()))) return 'open'
     const verified = (await readFile(`${file}.sha256`, 'utf8')).trim()
     if (verified !== (await contentOf(file)).sha256) return 'damaged'
     return wanted.sha256 === undefined || wanted.sha256 === verified ? 'good' : 'another'
   } catch {
     return (await isThere(folder)) ? 'damaged' : 'absent'
   }
+}
+
+/**
+ * Whether nobody but this user and root can have written something.
+ *
+ * @param user this user's id; undefined where the system has none
+ */
+export function isOursAlone(
+  { uid, mode }: { readonly uid: number; readonly mode: number },
+  user: number | undefined,
+): boolean {
+  return user === undefined || ((uid === user || uid === 0) && (mode & 0o002) === 0)
 }
 
 /** @returns the folder in the tool cache; undefined where it could not be kept there */
@@ -102,6 +123,8 @@ async function cache(downloaded: string, wanted: Wanted, { log }: Surroundings):
       text => log.debug(plain(text)),
       () => cacheDir(downloaded, cacheName(wanted), wanted.version, wanted.platform.arch),
     )
+    // It is made with the umask of the job.
+    await chmod(folder, 0o755)
     return (await stateIn(folder, wanted)) === 'good' ? folder : undefined
   } catch (thrown) {
     log.info(`${title(wanted)} cannot be kept in the tool cache (${messageOf(thrown)}); this job has its own`)

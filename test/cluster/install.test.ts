@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Patience } from '../../src/cluster/download.ts'
 import { installKind, installKubectl } from '../../src/cluster/install.ts'
 import { KIND } from '../../src/cluster/kind-releases.ts'
+import { isOursAlone } from '../../src/cluster/obtain.ts'
 import type { Program, Surroundings } from '../../src/cluster/program.ts'
 import { Problem } from '../../src/lib/problem.ts'
 import { createRunner } from '../../src/lib/run.ts'
@@ -260,6 +261,34 @@ describe('the cache', () => {
     expect(page.count(PROGRAM)).toBe(2)
     expect(waited()[0]).toBe(`info: the cached kind ${KIND} is not the file that was cached; downloading it again`)
     expect(waited()).toHaveLength(2)
+  })
+
+  test.each([
+    ['the program', (path: string) => chmod(path, 0o757)],
+    ['its checksum', (path: string) => chmod(`${path}.sha256`, 0o646)],
+    ['their folder', (path: string) => chmod(dirname(path), 0o777)],
+  ])('where every user can write %s is filled again, said in one line', async (_, open) => {
+    const first = await kind()
+    await open(first.path)
+    lines = []
+    expect(await kind()).toEqual(first)
+    expect(page.count(PROGRAM)).toBe(2)
+    expect(waited()[0]).toMatch(
+      /^info: the cached kind \S+ can be written by another user, or is one's; downloading it again$/,
+    )
+    expect(await kind()).toEqual(first)
+    expect(page.count(PROGRAM)).toBe(2)
+  })
+
+  test.each([
+    ["this user's", { uid: 1001, mode: 0o100755 }, 1001, true],
+    ["this user's, and its group's to write", { uid: 1001, mode: 0o100775 }, 1001, true],
+    ["root's", { uid: 0, mode: 0o100755 }, 1001, true],
+    ["another user's", { uid: 1002, mode: 0o100755 }, 1001, false],
+    ["another user's, for root", { uid: 1001, mode: 0o100755 }, 0, false],
+    ["this user's, and everybody's to write", { uid: 1001, mode: 0o100757 }, 1001, false],
+  ])('what is %s in it is trusted or not', (_, stats, user, trusted) => {
+    expect(isOursAlone(stats, user)).toBe(trusted)
   })
 
   test('that cannot be written is said, and the job has its own kind, once', async () => {
