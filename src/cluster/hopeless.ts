@@ -5,8 +5,8 @@ import { formatDuration } from '../lib/duration.ts'
 /** How often a kubelet ends by itself before nobody waits for it any more: each time takes a second or two. */
 const MOST = 30
 
-/** How long to leave the nodes alone, how long one answer may take, and all of them be missing, in milliseconds. */
-const TIMES = { pause: 5000, answer: 15_000, silence: 60_000 }
+/** How long to leave the nodes alone, a silent engine too, how long one answer may take, and all of them be missing, in milliseconds. */
+const TIMES = { pause: 5000, again: 250, answer: 15_000, silence: 60_000 }
 
 /**
  * Watches a creation for what makes it hopeless. A kubelet that ends again and again: kubeadm would wait four minutes for
@@ -23,11 +23,14 @@ export async function hopeless(
   times = TIMES,
 ): Promise<string | undefined> {
   let heard = performance.now()
+  let isSilent = false
   while (!signal.aborted) {
-    await sleep(times.pause, undefined, { signal }).catch(() => {})
+    // One that has let the time for its answer pass is asked again at once.
+    await sleep(isSilent ? times.again : times.pause, undefined, { signal }).catch(() => {})
     if (signal.aborted) break
     const counts = await Promise.all(nodes.map(node => restarts(docker, node, times.answer)))
-    if (counts.some(count => count !== undefined)) heard = performance.now()
+    isSilent = counts.every(count => count === undefined)
+    if (!isSilent) heard = performance.now()
     const node = nodes.find((_, index) => (counts[index] ?? 0) >= MOST)
     if (node !== undefined) return `the kubelet on ${node} does not start`
     const silence = performance.now() - heard

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { hopeless } from '../../src/cluster/hopeless.ts'
 import type { Docker } from '../../src/engine/docker.ts'
 
-const times = { pause: 1, answer: 1, silence: 40 }
+const times = { pause: 1, again: 1, answer: 1, silence: 40 }
 
 /** Nodes whose kubelets have ended that often, one text for each time that they are asked; then the engine is silent. */
 function nodesWith(counts: Readonly<Record<string, readonly string[]>>): Docker {

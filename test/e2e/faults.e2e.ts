@@ -172,6 +172,23 @@ describe.concurrent('beside the one engine', () => {
     expect((await used()) - before).toBeLessThan(50_000)
   })
 
+  it.sequential('an engine that others clean with docker prune: the cluster is left alone, and goes with its record gone', async () => {
+    const { sidecar } = first
+    const prune = async (): Promise<void> => {
+      await sidecar.docker('system', 'prune', '--all', '--force', '--volumes')
+      await sidecar.docker('volume', 'prune', '--all', '--force')
+    }
+    const use = await startUntilNode(job, first, prune)
+    expect(use.code, use.log).toBe(0)
+    await prune()
+    const left = await listing(sidecar.docker)
+    expect(left.filter(isRecord)).toEqual([])
+    expect(left.map(nodeOf).filter(name => name)).toHaveLength(1)
+    const { code, log } = await job.run('kubectl get --raw /readyz')
+    expect(code, log).toBe(0)
+    await leavesNothing(job, first, use)
+  })
+
   it.sequential("a clock of the step that is an hour ahead: the cluster's age and end are told by the engine's", async () => {
     const { sidecar, inputs } = first
     await setClock(job, first, HOUR)
@@ -297,23 +314,6 @@ describe.concurrent('beside the other engine', () => {
     expect(post.code, post.log).toBe(0)
     expect(annotations(post, 'warning'), post.log).toEqual([expect.stringMatching(/does not tell what is left/)])
     await start()
-    await leavesNothing(job, second, use)
-  })
-
-  it.sequential('an engine that others clean with docker prune: the cluster is left alone, and goes with its record gone', async () => {
-    const { sidecar } = second
-    const prune = async (): Promise<void> => {
-      await sidecar.docker('system', 'prune', '--all', '--force', '--volumes')
-      await sidecar.docker('volume', 'prune', '--all', '--force')
-    }
-    const use = await startUntilNode(job, second, prune)
-    expect(use.code, use.log).toBe(0)
-    await prune()
-    const left = await listing(sidecar.docker)
-    expect(left.filter(isRecord)).toEqual([])
-    expect(left.map(nodeOf).filter(name => name)).toHaveLength(1)
-    const { code, log } = await job.run('kubectl get --raw /readyz')
-    expect(code, log).toBe(0)
     await leavesNothing(job, second, use)
   })
 })

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
 import https from 'node:https'
 import net, { type AddressInfo } from 'node:net'
@@ -71,8 +71,15 @@ export async function startEngine(certificates?: string, port = 0): Promise<Fake
   }
 }
 
-/** Makes an authority, a server's and a client's certificate: folders server/ and client/, each with ca, cert and key. */
-export function makeCertificates(): { readonly folder: string; readonly remove: () => void } {
+/**
+ * Makes an authority, a server's and a client's certificate: folders server/ and client/, each with ca, cert and key.
+ *
+ * @param valid from when until when the server's is valid; from now on where it is absent
+ */
+export function makeCertificates(valid?: readonly [from: Date, to: Date]): {
+  readonly folder: string
+  readonly remove: () => void
+} {
   const folder = mkdtempSync(join(tmpdir(), 'certificates-'))
   const openssl = (...args: string[]): void => void execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' })
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
@@ -88,6 +95,32 @@ export function makeCertificates(): { readonly folder: string; readonly remove: 
       ...['-addext', `subjectAltName=DNS:localhost,IP:${ADDRESS}`, '-addext', 'basicConstraints=CA:FALSE'],
     )
     execFileSync('cp', ['ca.pem', `${side}/ca.pem`], { cwd: folder })
+  }
+  // `openssl req` of older releases knows no other day to begin with than today.
+  if (valid !== undefined) {
+    const config = [
+      ...[
+        '[ca]',
+        'default_ca = own',
+        '[own]',
+        'database = index',
+        'serial = serial',
+        'policy = any',
+        '[any]',
+        'commonName = supplied',
+      ],
+      ...['[names]', `subjectAltName = DNS:localhost,IP:${ADDRESS}`, 'extendedKeyUsage = serverAuth'],
+    ]
+    writeFileSync(join(folder, 'config'), `${config.join('\n')}\n`)
+    writeFileSync(join(folder, 'index'), '')
+    writeFileSync(join(folder, 'serial'), '01\n')
+    const [from, to] = valid.map(time => `${time.toISOString().replace(/[-:T]|\.\d+/g, '')}`)
+    openssl('req', '-new', '-key', 'server/key.pem', '-out', 'request', '-subj', '/CN=server')
+    openssl(
+      ...['ca', '-batch', '-notext', '-md', 'sha256', '-config', 'config', '-extensions', 'names'],
+      ...['-cert', 'ca.pem', '-keyfile', 'ca-key.pem', '-in', 'request', '-out', 'server/cert.pem', '-outdir', '.'],
+      ...['-startdate', from ?? '', '-enddate', to ?? ''],
+    )
   }
   return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) }
 }

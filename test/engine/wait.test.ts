@@ -51,6 +51,23 @@ const tls = (port: number, folder: string): Record<string, string> => ({
   DOCKER_CERT_PATH: folder,
 })
 
+describe('a certificate of an engine whose clock is off', () => {
+  const HOUR = 3_600_000
+  const inHours = (hours: number): Date => new Date(Date.now() + hours * HOUR)
+
+  test.each<[string, [Date, Date], string]>([
+    ['by an hour to the future', [inHours(1), inHours(48)], 'CERT_NOT_YET_VALID'],
+    ['or that is a year old', [inHours(-72), inHours(-1)], 'CERT_HAS_EXPIRED'],
+  ])('%s is named at once, with the clocks', async (_, valid, code) => {
+    const off = makeCertificates(valid)
+    running.push(await startEngine(off.folder, 2376))
+    await expect(find(tls(2376, join(off.folder, 'client')), 60_000)).rejects.toThrow(
+      `has a certificate that is not valid now (${code}): renew it, and compare the clocks`,
+    )
+    off.remove()
+  })
+})
+
 describe('every combination of port, TLS variable and certificates works or names the variable to change', () => {
   test.each<[string, Record<string, string>]>([
     ['2375 without TLS variables', host(2375)],
