@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
+  allContainers,
   clusterContainers,
   clusterNetworks,
   clusterServices,
@@ -173,7 +174,11 @@ async function othersStay(docker: Docker, target: Target, remover: Removing): Pr
 export async function removeThings(docker: Docker, holding: Holding, limit: number): Promise<string | undefined> {
   const remover = removing(docker, limit)
   const containers = [...holding.nodes, ...holding.containers].map(({ id }) => id)
-  if (containers.length > 0) await docker.run(removeContainers(containers), { timeout: remover.left() })
+  const still = async (): Promise<string[]> => {
+    const there = await remover.ids(allContainers)
+    return containers.filter(id => there.includes(id))
+  }
+  await remover.remove(containers, still, removeContainers)
   const networks: string[] = []
   for (const { id } of holding.networks) {
     if ((await docker.try(removeNetworks([id]), { timeout: remover.left() })).code === 0) networks.push(id)

@@ -248,6 +248,9 @@ export const clusterNetworks = (cluster: string): string[] => [
   `--filter=label=${LABEL.cluster}=${cluster}`,
 ]
 
+/** Prints the ids of all containers on the engine. */
+export const allContainers: readonly string[] = ['ps', '--all', '--quiet', '--no-trunc']
+
 /** Takes a container's name with an empty container that never runs; `any` of the engine's images will do. */
 export const takeName = (name: string, cluster: string, any: string): string[] => [
   'create',

@@ -49,10 +49,11 @@ const line = (id: string, more: object = {}): string =>
  * An engine with a cluster of one node.
  *
  * @param refusals of commands by their first words, each given once
+ * @param record whether its record is there
  */
-function engine(refusals: Record<string, Result> = {}) {
+function engine(refusals: Record<string, Result> = {}, record = true) {
   const containers = new Set(['n1'])
-  const volumes = new Set([plan.record])
+  const volumes = new Set(record ? [plan.record] : [])
   const networks = new Set([plan.network])
   const asked: string[] = []
   const list = (of: Set<string>): Result => ok([...of].map(id => `${id}\n`).join(''))
@@ -69,8 +70,12 @@ function engine(refusals: Record<string, Result> = {}) {
     switch (`${args[0]} ${args[1]}`) {
       case 'ps --all':
         if (isSurvey)
-          return ok([...containers].map(id => line(id, { kind: 'c', state: 'running', labels: {} })).join(''))
-        return said.includes('io.x-k8s') ? list(containers) : ok()
+          return ok(
+            [...containers]
+              .map(id => line(id, { kind: 'c', state: 'running', labels: {}, networks: plan.network }))
+              .join(''),
+          )
+        return said.includes('io.x-k8s') || !said.includes('--filter') ? list(containers) : ok()
       case 'network ls':
         return isSurvey ? ok([...networks].map(id => line(id)).join('')) : list(networks)
       case 'volume ls':
@@ -136,6 +141,21 @@ describe('the removal', () => {
   ])('asks again where %s is refused once', async (command, refusal) => {
     const { docker, left } = engine({ [command]: no(refusal) })
     expect((await reap(docker, me, clock, 5000)).failed).toEqual([])
+    expect(left()).toEqual([])
+  })
+
+  test.each([
+    ['', {}],
+    [
+      ', also where another job removes it at the same time',
+      { 'rm --force': no('Error response from daemon: removal of container n1 is already in progress') },
+    ],
+  ])('takes what is left of a cluster whose record is gone%s', async (_, refusals) => {
+    const { docker, left } = engine(refusals, false)
+    expect(await reap(docker, me, clock, 5000)).toEqual({
+      removed: ['1 container, 1 network of c: left by the job job-1'],
+      failed: [],
+    })
     expect(left()).toEqual([])
   })
 
