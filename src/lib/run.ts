@@ -122,13 +122,14 @@ export function createRunner(base: {
       stdio: ['pipe', 'pipe', 'pipe'],
     })
     let endedBy: 'timeout' | 'abort' | undefined
+    let hasEnded = false
     let abandon: NodeJS.Timeout | undefined
     let leave: () => void = () => {}
     const end = (why: 'timeout' | 'abort'): void => {
       endedBy ??= why
       endGroup(child)
       // A process that hangs in the kernel cannot be killed, and one that left the group may keep the pipes.
-      abandon ??= setTimeout(() => leave(), GRACE + GONE_LIMIT)
+      if (!hasEnded) abandon ??= setTimeout(() => leave(), GRACE + GONE_LIMIT)
     }
     const onAbort = (): void => end('abort')
     const timer = options.timeout === undefined ? undefined : setTimeout(() => end('timeout'), options.timeout)
@@ -160,6 +161,7 @@ export function createRunner(base: {
         close(null, 'SIGKILL')
       }
     }).finally(() => {
+      hasEnded = true
       clearTimeout(timer)
       clearTimeout(abandon)
       for (const signal of signals) signal.removeEventListener('abort', onAbort)

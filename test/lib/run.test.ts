@@ -248,3 +248,15 @@ function isRunning(pid: number): boolean {
     return false
   }
 }
+
+test('to end a command that has ended is no second end of it', async () => {
+  const debugged: string[] = []
+  const running = createRunner({ env: ENV, debug: line => void debugged.push(line) }).start(['true'])
+  running.stdout.resume()
+  await running.ended
+  vi.useFakeTimers()
+  running.end()
+  vi.advanceTimersByTime(60_000)
+  vi.useRealTimers()
+  expect(debugged).toHaveLength(1)
+})
