@@ -11,8 +11,8 @@ import {
 } from '@kubernetes/client-node'
 import { formatDuration } from '../lib/duration.ts'
 import { messageOf, Problem } from '../lib/problem.ts'
-import { beginPods, type Workload } from './begin-pods.ts'
 import { ask } from './api.ts'
+import { beginPods, type Workload } from './begin-pods.ts'
 import { isNotReady, isStuck, podTrouble } from './pods.ts'
 import { watchUntil } from './watch.ts'
 
@@ -68,7 +68,9 @@ export async function letPodsBegin(kubeconfig: KubeConfig, place: Place, replica
   await ask(kubeconfig, AppsV1Api, `to let the pods of ${place.name} begin`, api =>
     Promise.all([
       begin(api.readNamespacedDeployment(place), body => api.patchNamespacedDeployment({ ...place, body }, jsonPatch)),
-      begin(api.readNamespacedStatefulSet(place), body => api.patchNamespacedStatefulSet({ ...place, body }, jsonPatch)),
+      begin(api.readNamespacedStatefulSet(place), body =>
+        api.patchNamespacedStatefulSet({ ...place, body }, jsonPatch),
+      ),
     ]),
   )
 }

@@ -263,6 +263,8 @@ describe.concurrent('beside the other engine', () => {
   beforeAll(async () => {
     ground.page.fault(`/stalls${kindPath(names.kindVersion)}`, { kind: 'stall' })
     const waiting = await startJob(second)
+    // A cache of its own: the other jobs wait for nobody who installs the same kind.
+    Object.assign(waiting.env, { RUNNER_TOOL_CACHE: '/tmp/stalls' })
     stalled = { job: waiting, running: waiting.start({ ...inputsOf('/stalls'), 'kind-version': names.kindVersion }) }
   })
 
