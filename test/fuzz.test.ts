@@ -8,7 +8,10 @@ import { safePath } from '../src/cluster/export-logs.ts'
 import { createCluster, getKubeconfig } from '../src/cluster/kind.ts'
 import { kindFailure, kubeletFailures, whatIsWrong } from '../src/cluster/telling-lines.ts'
 import { COMMANDS, parseLoad, parseLogs } from '../src/commands.ts'
-import * as docker from '../src/engine/docker.ts'
+import { runInNode, takeName } from '../src/engine/containers.ts'
+import { inspectImages, pull } from '../src/engine/images.ts'
+import { createNetwork, networkExists } from '../src/engine/networks.ts'
+import { clusterContainers, createRecord, recordsOn } from '../src/engine/records.ts'
 import { pluginConfiguration } from '../src/host/buildkite.ts'
 import { readCommandLine } from '../src/host/command-line.ts'
 import { exportLines } from '../src/host/exports.ts'
@@ -207,17 +210,17 @@ describe('what goes into commands', () => {
     const plan = aPlan({ options })
     const { cluster, network, nodes } = plan
     return [
-      docker.createRecord(plan),
-      docker.createNetwork(plan, { mtu: undefined, ipv6: undefined }),
-      docker.networkExists(network),
-      docker.recordsOn(network),
-      docker.clusterContainers(cluster),
-      docker.takeName(nodes[0] ?? '', cluster, 'sha256:0'),
-      docker.runInNode(nodes[0] ?? '', ['mark']),
-      docker.inspectImages((options.images ?? []).map(image => (typeof image === 'string' ? image : ''))),
+      createRecord(plan),
+      createNetwork(plan, { mtu: undefined, ipv6: undefined }),
+      networkExists(network),
+      recordsOn(network),
+      clusterContainers(cluster),
+      takeName(nodes[0] ?? '', cluster, 'sha256:0'),
+      runInNode(nodes[0] ?? '', ['mark']),
+      inspectImages((options.images ?? []).map(image => (typeof image === 'string' ? image : ''))),
       createCluster('kind', plan).slice(1),
       getKubeconfig('kind', plan, true).slice(1),
-      ...(options.nodeImage?.kind === 'image' ? [docker.pull(options.nodeImage.reference)] : []),
+      ...(options.nodeImage?.kind === 'image' ? [pull(options.nodeImage.reference)] : []),
     ]
   }
   const flagsOf = (command: readonly string[]): string[] =>

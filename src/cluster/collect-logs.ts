@@ -1,6 +1,7 @@
 /** What a cluster's nodes and its engine can tell of it, as files by name; bounded in time and size. */
 import { randomBytes } from 'node:crypto'
-import { containerLog, type Docker, describeNode, runInNode } from '../engine/docker.ts'
+import { containerLog, describeNode, runInNode } from '../engine/containers.ts'
+import type { Docker } from '../engine/docker.ts'
 import { messageOf } from '../lib/problem.ts'
 import type { Plan } from '../plan.ts'
 

@@ -1,5 +1,7 @@
 import type { KubeConfig } from '@kubernetes/client-node'
-import { connectNetwork, type Docker, engineEnv, inspectNode, networkMembers } from '../engine/docker.ts'
+import { inspectNode } from '../engine/containers.ts'
+import { type Docker, engineEnv } from '../engine/docker.ts'
+import { connectNetwork, networkMembers } from '../engine/networks.ts'
 import { reach, type Way } from '../engine/reach.ts'
 import type { Runner } from '../lib/run.ts'
 import type { PortMapping } from '../options.ts'

@@ -1,17 +1,9 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import {
-  clusterContainers,
-  createNetwork,
-  createRecord,
-  type Docker,
-  defaultMtu,
-  engineEnv,
-  limitContainers,
-  marksOn,
-  networkExists,
-  removeVolumes,
-} from '../engine/docker.ts'
+import { limitContainers } from '../engine/containers.ts'
+import { type Docker, engineEnv } from '../engine/docker.ts'
+import { createNetwork, defaultMtu, networkExists } from '../engine/networks.ts'
+import { clusterContainers, createRecord, marksOn, removeVolumes } from '../engine/records.ts'
 import type { KindConfig } from '../kind-config.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { Problem } from '../lib/problem.ts'

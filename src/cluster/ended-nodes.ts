@@ -1,4 +1,5 @@
-import { type Docker, nodeStates } from '../engine/docker.ts'
+import { nodeStates } from '../engine/containers.ts'
+import type { Docker } from '../engine/docker.ts'
 import type { Plan } from '../plan.ts'
 
 /**

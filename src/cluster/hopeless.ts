@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Docker, kubeletRestarts } from '../engine/docker.ts'
+import { kubeletRestarts } from '../engine/containers.ts'
+import type { Docker } from '../engine/docker.ts'
 import { formatDuration } from '../lib/duration.ts'
 
 /** How often a kubelet ends by itself before nobody waits for it any more: each time takes a second or two. */

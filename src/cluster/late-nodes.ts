@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Docker, imageIds, removeContainers, takeName } from '../engine/docker.ts'
+import { removeContainers, takeName } from '../engine/containers.ts'
+import type { Docker } from '../engine/docker.ts'
+import { imageIds } from '../engine/images.ts'
 import { formatDuration } from '../lib/duration.ts'
 import type { Plan } from '../plan.ts'
 

@@ -1,26 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { removeContainers } from '../engine/containers.ts'
+import { allContainers, type Docker } from '../engine/docker.ts'
+import { disconnectNetwork, madeNetworks, networkMembers, networkNamed, removeNetworks } from '../engine/networks.ts'
 import {
-  allContainers,
   clusterContainers,
   clusterNetworks,
   clusterServices,
   clusterVolumes,
   createMark,
-  type Docker,
-  disconnectNetwork,
-  madeNetworks,
   marksOn,
-  networkMembers,
-  networkNamed,
   networksOf,
   recordLabels,
   recordOf,
   recordsOn,
-  removeContainers,
-  removeNetworks,
   removeVolumes,
   servicesOf,
-} from '../engine/docker.ts'
+} from '../engine/records.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { messageOf, Problem } from '../lib/problem.ts'
 import { CommandFailed, lastLines, type Result } from '../lib/run.ts'

@@ -1,5 +1,6 @@
 /** What of ours is on an engine, and whose it is. */
-import { type Docker, surveyContainers, surveyNetworks, surveyVolumes } from '../engine/docker.ts'
+import type { Docker } from '../engine/docker.ts'
+import { surveyContainers, surveyNetworks, surveyVolumes } from '../engine/records.ts'
 import { LABEL, recordName } from '../plan.ts'
 
 /** A container, network or volume. */

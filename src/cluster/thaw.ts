@@ -1,4 +1,6 @@
-import { containerImage, type Docker, thawContainers } from '../engine/docker.ts'
+import { thawContainers } from '../engine/containers.ts'
+import type { Docker } from '../engine/docker.ts'
+import { containerImage } from '../engine/images.ts'
 
 /** How long the engine may take to remove containers before something may be frozen in them, in milliseconds: it takes well under a second. */
 const PATIENCE = 2000

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { type Docker, inspectContainer } from './docker.ts'
+import { inspectContainer } from './containers.ts'
+import type { Docker } from './docker.ts'
 
 /** What tells a container's id from inside. */
 export interface Traces {

@@ -5,7 +5,8 @@ import { messageOf, Problem } from '../lib/problem.ts'
 import { CommandFailed, lastLines, type Result } from '../lib/run.ts'
 import type { PortMapping } from '../options.ts'
 import type { Engine } from '../plan.ts'
-import { type Docker, probeEngine, publishedByContainers } from './docker.ts'
+import { probeEngine, publishedByContainers } from './containers.ts'
+import type { Docker } from './docker.ts'
 
 export interface Judgement {
   /** Sentences: each of these makes the creation fail. */

@@ -3,7 +3,9 @@
  * through the step, its docker clients and their TLS, which costs about a third less of the machine (test/bench).
  */
 import { randomBytes } from 'node:crypto'
-import { type Docker, importCommand, pidsOf, removeContainers, runBeside } from '../engine/docker.ts'
+import { removeContainers } from '../engine/containers.ts'
+import type { Docker } from '../engine/docker.ts'
+import { importCommand, pidsOf, runBeside } from '../engine/images.ts'
 import { messageOf } from '../lib/problem.ts'
 import type { Plan } from '../plan.ts'
 import type { Limits, Outcome } from './feed.ts'

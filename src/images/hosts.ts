@@ -1,5 +1,7 @@
 /** What nodes know of registries: a folder with a hosts.toml for each, which containerd reads at every pull. */
-import { type Docker, writeFiles } from '../engine/docker.ts'
+
+import { writeFiles } from '../engine/containers.ts'
+import type { Docker } from '../engine/docker.ts'
 import { messageOf, Problem } from '../lib/problem.ts'
 
 /** A file of a node. */

@@ -1,5 +1,6 @@
 /** A node image that comes as an archive. */
-import { type Docker, EngineLate, imageId, loadArchive } from '../engine/docker.ts'
+import { type Docker, EngineLate } from '../engine/docker.ts'
+import { imageId, loadArchive } from '../engine/images.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { Problem } from '../lib/problem.ts'
 import { lastLines } from '../lib/run.ts'

@@ -1,7 +1,8 @@
 /** How the engine pulls from mirrors: by the mirror's own name for an image, which then gets the name that was asked for. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Docker, EngineLate, imageArchitecture, pull, tagImage, untagImage } from '../engine/docker.ts'
+import { type Docker, EngineLate } from '../engine/docker.ts'
+import { imageArchitecture, pull, tagImage, untagImage } from '../engine/images.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { lastLines } from '../lib/run.ts'
 import { withoutSecrets } from '../lib/scrub.ts'

@@ -1,6 +1,7 @@
 import { missingHelper } from '../engine/credentials.ts'
-import { type Docker, EngineLate, pull } from '../engine/docker.ts'
+import { type Docker, EngineLate } from '../engine/docker.ts'
 import type { Surroundings } from '../engine/find.ts'
+import { pull } from '../engine/images.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { Problem } from '../lib/problem.ts'
 import { lastLines } from '../lib/run.ts'

@@ -1,5 +1,6 @@
 /** Images on their way into the nodes. */
-import { type Docker, describeImages, importImages, saveImages } from '../engine/docker.ts'
+import type { Docker } from '../engine/docker.ts'
+import { describeImages, importImages, saveImages } from '../engine/images.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { messageOf, Problem } from '../lib/problem.ts'
 import { within } from '../lib/within.ts'

@@ -1,0 +1,117 @@
+/** The docker CLI's arguments for images, and for their way into nodes. */
+import { labelFlags } from './records.ts'
+
+/** Prints the ids of the engine's images. */
+export const imageIds: readonly string[] = ['image', 'ls', '--quiet', '--no-trunc']
+
+/** Prints the id of a container's image. */
+export const containerImage = (id: string): string[] => ['container', 'inspect', '--format={{.Image}}', id]
+
+/** Prints a line of JSON for each image that the engine has, in the order asked for; fails, naming it, where it lacks one. */
+export const inspectImages = (references: readonly string[]): string[] => [
+  'image',
+  'inspect',
+  '--format={"tags":{{json .RepoTags}},"os":{{json .Os}},"architecture":{{json .Architecture}}}',
+  '--',
+  ...references,
+]
+
+/** Prints the architecture that an image is for; fails where the engine lacks it. */
+export const imageArchitecture = (reference: string): string[] => [
+  'image',
+  'inspect',
+  '--format={{.Architecture}}',
+  '--',
+  reference,
+]
+
+/** Gives an image one more name. */
+export const tagImage = (name: string, other: string): string[] => ['tag', '--', name, other]
+
+/** Takes a name from an image that has another. */
+export const untagImage = (name: string): string[] => ['rmi', '--', name]
+
+export const pull = (reference: string): string[] => ['pull', '--quiet', '--', reference]
+
+export const saveImages = (references: readonly string[]): string[] => ['save', '--', ...references]
+
+/** Prints an image's id; fails where the engine lacks it. */
+export const imageId = (reference: string): string[] => ['image', 'inspect', '--format={{.Id}}', '--', reference]
+
+/** Reads an archive, packed or not, into the engine. */
+export const loadArchive = (path: string): string[] => ['load', '--quiet', `--input=${path}`]
+
+/**
+ * Prints a line of JSON for each image, in the order of the references: its id, its bytes, the digests of its unpacked layers, and
+ * where they are unpacked: something in the classic store, null in containerd's.
+ */
+export const describeImages = (references: readonly string[]): string[] => [
+  'image',
+  'inspect',
+  '--format={"id":{{json .Id}},"size":{{json .Size}},"layers":{{json .RootFS.Layers}},"unpacked":{{if .GraphDriver}}{{json .GraphDriver.Data}}{{else}}null{{end}}}',
+  '--',
+  ...references,
+]
+
+/**
+ * Reads an image archive from stdin into a node's containerd, where the kubelet looks (namespace k8s.io). One import waits
+ * for another in the node, whoever began it, and ends there too when it takes too long: a killed docker CLI ends nothing.
+ * With --digests the kubelet also sees by which manifest an image came.
+ *
+ * @param limit seconds
+ */
+export const importCommand = (snapshotter: string, limit: number): string[] => [
+  'flock',
+  `--timeout=${limit}`,
+  '/run/kind-in-dind-import.lock',
+  'timeout',
+  '--kill-after=5',
+  `${limit}`,
+  'ctr',
+  '--namespace=k8s.io',
+  'images',
+  'import',
+  '--digests',
+  `--snapshotter=${snapshotter}`,
+  '-',
+]
+
+/** Does so in a node. */
+export const importImages = (node: string, snapshotter: string, limit: number): string[] => [
+  'exec',
+  '--interactive',
+  node,
+  ...importCommand(snapshotter, limit),
+]
+
+/** Prints the ids that the containers' first processes have on the engine, a line each. */
+export const pidsOf = (containers: readonly string[]): string[] => ['inspect', '--format={{.State.Pid}}', ...containers]
+
+/** Runs a script of bash beside the engine: with its processes, and its socket as /engine.sock. */
+export const runBeside = (given: {
+  readonly name: string
+  readonly image: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly socket: string
+  readonly script: string
+  readonly args: readonly string[]
+}): string[] => [
+  'run',
+  '--rm',
+  '--pull=never',
+  `--name=${given.name}`,
+  ...labelFlags(given.labels),
+  '--privileged',
+  // As for nodes, where the engine has userns-remap.
+  '--userns=host',
+  '--pid=host',
+  '--network=none',
+  // As --mount and not as --volume, which would make an empty folder where there is none.
+  `--mount=type=bind,"source=${given.socket.replaceAll('"', '""')}",target=/engine.sock`,
+  '--entrypoint=bash',
+  given.image,
+  '-c',
+  given.script,
+  'beside',
+  ...given.args,
+]
