@@ -121,7 +121,7 @@ export async function removeCluster(
   await remover.remove([target.record, ...marks], listRecord, removeVolumes)
   const parts = [
     count(nodes.length + late, 'node'),
-    ...(services.length > 0 ? ['its registry'] : []),
+    ...(services.length > 0 && target.registry !== undefined ? ['its registry'] : []),
     ...(networks === 'removed' ? ['its network'] : []),
   ]
   const staying = networks === 'stays' ? `; the network ${target.network} stays, others are on it` : ''
