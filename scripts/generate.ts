@@ -5,14 +5,14 @@
  */
 import { stringify } from 'yaml'
 import { COMMANDS, type Command } from '../src/commands.ts'
-import { OPTIONS, type Option } from '../src/options.ts'
+import { OPTION_GROUPS, OPTIONS, type Option } from '../src/options.ts'
 import { OUTPUTS } from '../src/outputs.ts'
 
 const NAME = 'kind-in-dind'
 const DESCRIPTION =
   "A Kubernetes cluster (kind) in the Docker engine that the job already has: up before the job's commands, gone after them"
 const AUTHOR = 'The kind-in-dind authors'
-const NOTICE = '# Written by `npm run generate` from src/options.ts and src/outputs.ts: change those.\n'
+const NOTICE = '# Written by `npm run generate` from src/options/ and src/outputs.ts: change those.\n'
 
 export function actionYaml(): string {
   return yaml({
@@ -95,7 +95,10 @@ export const SCHEMAS: Readonly<Record<Option['schema'], Schema>> = {
 export function withTables(readme: string): string {
   const options = table(
     ['option', 'default', 'meaning'],
-    OPTIONS.map(option => [`\`${option.name}\``, option.default, option.sentence]),
+    OPTION_GROUPS.flatMap(({ title, page, options }) => [
+      [`**[${title}](${page})**`, '', ''],
+      ...options.map(option => [`\`${option.name}\``, option.default, option.sentence]),
+    ]),
   )
   const outputs = table(
     ['output', 'meaning'],

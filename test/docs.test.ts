@@ -6,7 +6,7 @@ import { parse as parseYaml } from 'yaml'
 import { parseLoad } from '../src/commands.ts'
 import { formatDuration } from '../src/lib/duration.ts'
 import type { Given } from '../src/lib/given.ts'
-import { OPTIONS } from '../src/options.ts'
+import { OPTION_GROUPS } from '../src/options.ts'
 import { OUTPUTS } from '../src/outputs.ts'
 import { parseGiven } from './builders.ts'
 
@@ -61,12 +61,9 @@ test('the README names every page', () => {
   expect(pages.filter(page => !readme.includes(`](${page})`))).toEqual([])
 })
 
-test('every option has a page beside the table', () => {
-  const pages = documents
-    .filter(file => file.startsWith('docs/'))
-    .map(read)
-    .join('\n')
-  expect(OPTIONS.map(({ name }) => name).filter(name => !pages.includes(`\`${name}`))).toEqual([])
+test.each(OPTION_GROUPS)('$page names each option of its group: $title', ({ page, options }) => {
+  const text = read(page)
+  expect(options.map(({ name }) => name).filter(name => !text.includes(`\`${name}`))).toEqual([])
 })
 
 const files = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.ts'))
