@@ -101,6 +101,7 @@ export interface Step {
  * @param given.programs more programs for jobs, by name, each a path or a name to look up on PATH
  * @param given.dockerPlugins plugins of the docker CLI, by name, likewise
  * @param given.variables of every job
+ * @param given.nodeDigest the sha256 that hooks/find-node takes for that of the Node which it pins; undefined for the real one
  */
 export function createBuildkiteAgent(given: {
   readonly agent: string
@@ -109,6 +110,7 @@ export function createBuildkiteAgent(given: {
   readonly programs: Readonly<Record<string, string>>
   readonly dockerPlugins: Readonly<Record<string, string>>
   readonly variables: Readonly<Record<string, string>>
+  readonly nodeDigest?: string | undefined
 }): BuildkiteAgent {
   const folder = mkdtempSync(join(tmpdir(), 'buildkite-'))
   const inFolder = (name: string): string => join(folder, name)
@@ -121,6 +123,10 @@ export function createBuildkiteAgent(given: {
   for (const checkout of CHECKOUTS) {
     for (const part of ['hooks', 'dist', 'plugin.yml']) copy(part, checkout, PLUGIN, part)
     copy('examples', checkout, 'examples')
+    if (given.nodeDigest !== undefined) {
+      const finder = join(folder, checkout, PLUGIN, 'hooks/find-node')
+      writeFileSync(finder, readFileSync(finder, 'utf8').replace(/[0-9a-f]{64}/g, given.nodeDigest))
+    }
   }
   copy('examples/buildkite/hooks', 'with-hook/.buildkite/hooks')
   const programs = { ...Object.fromEntries(PROGRAMS.map(name => [name, name])), ...given.programs }

@@ -397,3 +397,34 @@ describe('a job with input that is wrong', () => {
     itLeavesNothing(() => ended)
   })
 })
+
+describe('jobs on an agent without Node, two at the same time', () => {
+  const options = { worker: 1 }
+  const pipeline = 'without-node'
+  let nodeless: Buildkite
+  let ended: readonly JobRun[]
+  beforeAll(async () => {
+    nodeless = await startBuildkite({ variables: { DOCKER_HOST: 'ssh://nowhere' }, withoutNode: true })
+    const job = { pipeline, plugins: [nodeless.plugin(options)], command: COMMAND }
+    ended = await Promise.all([nodeless.agent.start(job).ended, nodeless.agent.start(job).ended])
+  })
+  afterAll(() => nodeless?.remove())
+
+  it('run the program in both hooks, with a Node that one of them fetched and verified', () => {
+    for (const { code, log } of ended) {
+      expect(code, log).toBe(1)
+      expect(log).toContain('worker: no such option; workers is meant?')
+      expect(log).toContain('There is no cluster to remove.')
+    }
+    const told = ended.filter(({ log }) => /Node v[\d.]+ from http:\/\/127\.0\.0\.1:.*, checksum verified/.test(log))
+    expect(told).toHaveLength(1)
+    expect(nodeless.nodeFetches()).toBe(1)
+  })
+
+  it('leave it for the jobs after them', async () => {
+    const { log } = await nodeless.agent.start({ pipeline, plugins: [nodeless.plugin(options)], command: COMMAND })
+      .ended
+    expect(log).toContain('worker: no such option; workers is meant?')
+    expect(nodeless.nodeFetches()).toBe(1)
+  })
+})

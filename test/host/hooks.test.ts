@@ -231,6 +231,22 @@ describe('without a Node that is new enough', () => {
     expect(readdirSync(join(base, 'tmp'))).toEqual(['.cache'])
   })
 
+  test('where only musl is, as on Alpine, a sentence says what to install, and nothing is fetched', async () => {
+    provide(...UNPACK, 'curl')
+    bundle('main', 'console.log("runs")')
+    // This machine's own libraries are not looked at, but those of a place made for it.
+    const finder = join(base, 'hooks/find-node')
+    writeFileSync(finder, readFileSync(finder, 'utf8').replaceAll("'/lib", `'${base}/lib`))
+    mkdirSync(join(base, 'lib'))
+    writeFileSync(join(base, 'lib/ld-musl-x86_64.so.1'), '')
+    const { status, output } = await hook('pre-command')
+    expect(status).toBe(1)
+    expect(output).toBe(
+      'Error: kind-in-dind needs Node 20 or newer on PATH, found: none; there is none to fetch for Alpine: install it there (apk add nodejs)\n',
+    )
+    expect(page.requests).toEqual([])
+  })
+
   test("a mirror's password is not shown", async () => {
     provide(...UNPACK, 'curl')
     bundle('main', '')
