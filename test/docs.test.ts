@@ -105,6 +105,19 @@ describe('deadlines', () => {
   })
 })
 
+test('moving.md names options, outputs and variables that there are', () => {
+  const rows = read('docs/moving.md')
+    .split('\n')
+    .filter(line => /^\| [^-]/.test(line))
+  const codes = rows.flatMap(row => [...(row.split('|')[2] ?? '').matchAll(/`([^`]+)`/g)].map(match => match[1] ?? ''))
+  const options = OPTION_GROUPS.flatMap(group => group.options).map(({ name }) => name)
+  const known = [...options, ...OUTPUTS.map(({ name }) => name)]
+  // What belongs to a config of kind's, and the rest of a command line.
+  const others = /^(kind-in-dind |\$KIND_IN_DIND_|networking\.|featureGates$|kubeadmConfigPatches$)/
+  expect(codes.length).toBeGreaterThan(40)
+  expect(codes.filter(code => !known.includes(code.split(':')[0] ?? '') && !others.test(code))).toEqual([])
+})
+
 describe('troubleshooting', () => {
   const quoted = [...read('docs/troubleshooting.md').matchAll(/^(?:### |- )`([^`]+)`/gm)].map(match => match[1] ?? '')
 
