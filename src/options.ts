@@ -26,10 +26,10 @@ export type { Option, ParseWorld } from './options/option.ts'
 export const OPTION_GROUPS: readonly OptionGroup[] = [
   { title: 'The cluster', page: 'docs/cluster.md', options: CLUSTER_OPTIONS },
   { title: 'Images', page: 'docs/images.md', options: IMAGE_OPTIONS },
-  { title: 'Registry and mirrors', page: 'docs/registry.md', options: REGISTRY_OPTIONS },
-  { title: 'A builder', page: 'docs/builder.md', options: BUILDER_OPTIONS },
-  { title: 'The engine and the way there', page: 'docs/engine.md', options: ENGINE_OPTIONS },
-  { title: 'From start to end', page: 'docs/lifecycle.md', options: LIFECYCLE_OPTIONS },
+  { title: 'Registry', page: 'docs/registry.md', options: REGISTRY_OPTIONS },
+  { title: 'Builder', page: 'docs/builder.md', options: BUILDER_OPTIONS },
+  { title: 'The engine', page: 'docs/engine.md', options: ENGINE_OPTIONS },
+  { title: 'The end', page: 'docs/lifecycle.md', options: LIFECYCLE_OPTIONS },
 ]
 
 export const OPTIONS: readonly Option[] = OPTION_GROUPS.flatMap(({ options }) => options)

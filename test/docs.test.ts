@@ -105,6 +105,14 @@ describe('deadlines', () => {
   })
 })
 
+test('architecture.md names everything in src/', () => {
+  const page = read('docs/architecture.md')
+  const entries = readdirSync(join(ROOT, 'src'), { withFileTypes: true })
+  const named = entries.filter(({ name }) => name !== 'tsconfig.json')
+  const names = named.map(entry => (entry.isDirectory() ? `${entry.name}/` : entry.name))
+  expect(names.filter(name => !page.includes(` ${name}`))).toEqual([])
+})
+
 test('moving.md names options, outputs and variables that there are', () => {
   const rows = read('docs/moving.md')
     .split('\n')
