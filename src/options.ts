@@ -29,7 +29,7 @@ export const OPTION_GROUPS: readonly OptionGroup[] = [
   { title: 'Registry', page: 'docs/registry.md', options: REGISTRY_OPTIONS },
   { title: 'Builder', page: 'docs/builder.md', options: BUILDER_OPTIONS },
   { title: 'The engine', page: 'docs/engine.md', options: ENGINE_OPTIONS },
-  { title: 'The end', page: 'docs/lifecycle.md', options: LIFECYCLE_OPTIONS },
+  { title: 'After the job', page: 'docs/lifecycle.md', options: LIFECYCLE_OPTIONS },
 ]
 
 export const OPTIONS: readonly Option[] = OPTION_GROUPS.flatMap(({ options }) => options)

@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { COMMANDS, type Command } from '../commands.ts'
 import type { Given } from '../lib/given.ts'
 import { Problem } from '../lib/problem.ts'
+import { OPTION_GROUPS, type Option } from '../options.ts'
 
 export interface CommandLine {
   readonly verb: Command['name'] | 'help'
@@ -48,6 +49,8 @@ export function readCommandLine(argv: readonly string[]): CommandLine {
   }
   // The word after an unknown flag is most likely its value, and the flag is what parse reports.
   if (rest.length > 0 && unknown.length === 0) {
+    if (command.name !== 'up')
+      throw new Problem(`${JSON.stringify(rest[0])} means nothing to ${command.name}, which takes flags only`)
     throw new Problem(`${JSON.stringify(rest[0])} belongs to no flag; lists are given as --images a --images b or a,b`)
   }
   return { verb: command.name, given }
@@ -63,6 +66,23 @@ function flags(): Record<string, { type: 'boolean' | 'string'; multiple: boolean
   )
 }
 
+/** How a value of each kind is shown. */
+const VALUES: Readonly<Record<Option['schema'], string>> = {
+  string: ' VALUE',
+  name: ' VALUE',
+  boolean: '',
+  'boolean or port': ' true|PORT',
+  integer: ' NUMBER',
+  duration: ' DURATION',
+  list: ' VALUE,... (may be repeated)',
+  version: ' VERSION',
+  config: ' FILE',
+  builder: ' true|KEY=VALUE',
+}
+
+/** Characters of a line of the help. */
+const WIDTH = 100
+
 /**
  * What `--help` prints.
  *
@@ -70,18 +90,38 @@ function flags(): Record<string, { type: 'boolean' | 'string'; multiple: boolean
  */
 export function usage(of: Command['name'] | undefined): string {
   const commands = of === undefined ? COMMANDS : COMMANDS.filter(({ name }) => name === of)
-  const lines = ['kind-in-dind: a Kubernetes cluster (kind) in the Docker engine that you already have', '']
-  for (const { name, synopsis, sentence } of commands) {
-    lines.push(`  kind-in-dind ${name} ${synopsis}`, `      ${sentence}`)
+  const groups =
+    (of ?? 'up') === 'up' ? OPTION_GROUPS : [{ title: `Options of ${of}`, options: commands[0]?.options ?? [] }]
+  return [
+    'kind-in-dind: a Kubernetes cluster (kind) in the Docker engine that you already have',
+    '',
+    ...commands.flatMap(({ name, synopsis, sentence }) => [
+      `  kind-in-dind ${name} ${synopsis}`,
+      ...indented(sentence),
+    ]),
+    ...groups.flatMap(({ title, options }) => [
+      '',
+      groups.length === 1 ? `${title}:` : `Options of up: ${title.toLowerCase()}`,
+      ...options.flatMap(optionLines),
+    ]),
+    '',
+    'The exit code is 0, 1 after a failure, and 128 + n after signal n. What a script reads is on stdout, the log is on stderr.',
+    'KIND_IN_DIND_DEBUG=1 shows every command that is run.',
+  ].join('\n')
+}
+
+function optionLines({ name, schema, sentence, default: otherwise }: Option): string[] {
+  const says = otherwise === '' || schema === 'boolean' ? '' : ` Default: ${otherwise}.`
+  return [`  --${name}${VALUES[schema]}`, ...indented(`${sentence}${says}`)]
+}
+
+/** Text in lines that fit. */
+function indented(text: string): string[] {
+  const lines: string[] = []
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1)
+    if (line === undefined || line.length + word.length >= WIDTH) lines.push(`      ${word}`)
+    else lines[lines.length - 1] = `${line} ${word}`
   }
-  lines.push('', `Options of ${of ?? 'up'}:`)
-  for (const option of commands[0]?.options ?? []) {
-    const value = option.schema === 'boolean' ? '' : ` ${option.schema.toUpperCase()}`
-    const repeatable = option.schema === 'list' ? ' (may be repeated)' : ''
-    const otherwise = option.default === '' ? '' : ` Default: ${option.default}.`
-    lines.push(`  --${option.name}${value}${repeatable}`, `      ${option.sentence}${otherwise}`)
-  }
-  lines.push('', 'It ends with 0, with 1 after a failure, and with 128 + n after signal n.')
-  lines.push('KIND_IN_DIND_DEBUG=1 shows every command that is run.')
-  return lines.join('\n')
+  return lines
 }

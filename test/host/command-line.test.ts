@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { COMMANDS } from '../../src/commands.ts'
 import { readCommandLine, usage } from '../../src/host/command-line.ts'
 import { OPTIONS, parse } from '../../src/options.ts'
 
@@ -40,6 +41,7 @@ test.each([
   ['up --workers', 'workers: a value is missing'],
   ['up --workers --keep', 'workers: "--keep" is not a whole number'],
   ['up app:ci', '"app:ci" belongs to no flag'],
+  ['down app', '"app" means nothing to down, which takes flags only'],
   ['start', 'kind-in-dind: there is no command "start"; there are up, down, load, logs and status'],
   ['--workers 1', 'a command is missing; there are up, down, load, logs and status'],
   ['down --workers 1', '--workers means nothing to down; it takes --name, --stale, --docker-host, --docker-wait only'],
@@ -52,16 +54,26 @@ test.each(['--help', '-h', 'help', 'up --help', 'up --worker 1 --help'])('%s sho
 })
 
 test('the help has every option with its sentence', () => {
+  const help = usage(undefined).replace(/\s+/g, ' ')
   for (const option of OPTIONS) {
-    expect(usage(undefined)).toContain(`--${option.name}`)
-    expect(usage(undefined)).toContain(option.sentence)
+    expect(help).toContain(` --${option.name} `)
+    expect(help).toContain(option.sentence)
   }
+})
+
+test('the help has no line that a terminal breaks, but for words that are longer', () => {
+  const lines = COMMANDS.flatMap(({ name }) => usage(name).split('\n'))
+  expect(lines.filter(line => line.length > 124)).toEqual([])
+})
+
+test('the help of each command says its exit codes', () => {
+  for (const { name } of COMMANDS) expect(usage(name)).toContain('The exit code is 0, 1 after a failure, and 128 + n')
 })
 
 test('the help of one command has that command’s options alone', () => {
   const { verb, given } = readCommandLine(['load', '--help'])
   expect([verb, given]).toEqual(['help', { command: 'load' }])
   expect(usage('load')).toContain('kind-in-dind load IMAGE...')
-  expect(usage('load')).toContain('--nodes LIST (may be repeated)')
+  expect(usage('load')).toContain('--nodes VALUE,... (may be repeated)')
   expect(usage('load')).not.toContain('--workers')
 })
