@@ -67,8 +67,10 @@ function warnings({ warnings }: Report): string {
   return few(lines, more => `- ${more}`).join('\n')
 }
 
-function facts({ cluster, addresses, versions }: Report): string {
-  return table(['cluster', code(cluster ?? '')], [...addresses, ...versions].map(factRow))
+/** What failed has no addresses any more. */
+function facts({ cluster, addresses, versions, failure }: Report): string {
+  const shown = failure === undefined ? [...addresses, ...versions] : versions
+  return table(['cluster', code(cluster ?? '')], shown.map(factRow))
 }
 
 function factRow({ what, value }: Fact): string[] {
@@ -121,7 +123,7 @@ function few<T>(items: readonly T[], last: (more: string) => T): T[] {
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   if (rows.length === 0) return ''
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
-  return [line(head), `|${head.map(() => '---|').join('')}`, ...rows.map(line)].join('\n')
+  return [line(head), `|${head.map(() => ':---|').join('')}`, ...rows.map(line)].join('\n')
 }
 
 /** Text that somebody else wrote, as code: nothing in it means anything to Markdown, a table or HTML. */

@@ -40,18 +40,18 @@ test('a cluster that is ready: addresses, what pods can get on each node and on 
 - ⚠️ cpus: 2 are shared
 
 | cluster | \`shop-1\` |
-|---|---|
+|:---|:---|
 | API server | \`https://docker:32800\` |
 | Kubernetes | \`v1.34.4\` |
 
 | node | CPUs for pods | memory for pods |
-|---|---|---|
+|:---|:---|:---|
 | \`shop-1-control-plane\` | 2 | 3.5 GiB |
 | \`shop-1-worker\` | 2 | 3.5 GiB |
 | *the engine, which the nodes share* | *4* | *8 GiB* |
 
 | image | how it came | size | sent | took |
-|---|---|---|---|---|
+|:---|:---|:---|:---|:---|
 | \`app:ci\` | streamed | 228 MB | 24 MB | 5.2s |
 | \`db:ci\` | was there |  |  |  |
 
@@ -74,6 +74,12 @@ It failed in **Get the node image**, 3.1s in. The cluster's logs are in <code>/l
 ${textGantt(broken)}
 \`\`\`
 `)
+})
+
+test('a failure shows versions, and no address of what is gone', () => {
+  const markdown = summaryMarkdown(aReport({ nodes: [], images: [], failure: 'wait: no' }), stages, true)
+  expect(markdown).toContain('| Kubernetes | `v1.34.4` |')
+  expect(markdown).not.toContain('https://docker:32800')
 })
 
 test('a failure before anything began is its sentence', () => {
@@ -127,7 +133,7 @@ test('as text, each stage is a bar where and as long as it was', () => {
 test('what is known of no image has no column', () => {
   const images = [{ reference: 'app:ci', how: 'was there' }]
   expect(summaryMarkdown(aReport({ images }), [], true)).toContain(
-    '| image | how it came |\n|---|---|\n| `app:ci` | was there |',
+    '| image | how it came |\n|:---|:---|\n| `app:ci` | was there |',
   )
 })
 
