@@ -131,7 +131,7 @@ describe('troubleshooting', () => {
 
   test.each(quoted.map(message => [message]))('the program says: %s', message => {
     for (const part of message.split('…').map(words => words.trim().replace(/^,\s*/, ''))) {
-      if (part !== '') expect(sources).toContain(part)
+      if (part !== '') expect(`${sources}${read('hooks/find-node')}`).toContain(part)
     }
   })
 })
