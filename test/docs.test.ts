@@ -3,10 +3,11 @@ import { dirname, join } from 'node:path'
 import ts from 'typescript'
 import { describe, expect, test } from 'vitest'
 import { parse as parseYaml } from 'yaml'
-import { parseLoad } from '../src/commands.ts'
+import { COMMANDS, parseLoad, parseLogs } from '../src/commands.ts'
+import { readCommandLine } from '../src/host/command-line.ts'
 import { formatDuration } from '../src/lib/duration.ts'
 import type { Given } from '../src/lib/given.ts'
-import { OPTION_GROUPS } from '../src/options.ts'
+import { OPTION_GROUPS, OPTIONS } from '../src/options.ts'
 import { OUTPUTS } from '../src/outputs.ts'
 import { parseGiven } from './builders.ts'
 
@@ -26,9 +27,22 @@ describe.each(documents)('%s', file => {
     for (const [, yaml = ''] of read(file).matchAll(/```yaml\n([\s\S]*?)```/g)) {
       for (const { of, given } of usesIn(parseYaml(yaml))) {
         if (of === 'load') parseLoad(given)
+        else if (of === 'logs') parseLogs(given)
         else if (of === '') parseGiven(JSON.parse(JSON.stringify(given).replace(/\$\{\{[^}]*\}\}/g, '1.34')), CONFIGS)
       }
     }
+  })
+
+  test('shows commands that there are', () => {
+    // In blocks and in running text; a word in capitals stands for what the reader has.
+    const lines = [...read(file).matchAll(/kind-in-dind (?=[a-z-])([^`\n|&#()"]+)/g)]
+      .map(match => (match[1] ?? '').trim().split(/\s+/))
+      .filter(
+        ([verb = '', second = '']) =>
+          COMMANDS.some(({ name }) => name === verb) && /^(--|[a-z]+:|[A-Z]+$|$)/.test(second),
+      )
+    for (const words of lines) expect(readCommandLine(words).verb).toBe(words[0])
+    if (file === 'README.md') expect(lines.length).toBeGreaterThan(3)
   })
 
   test('names no variable that later commands do not get', () => {

@@ -17,9 +17,12 @@ export function shownStages(spans: readonly Span[], now: number): Stage[] {
     .sort((a, b) => a.start - b.start)
 }
 
-/** The stage in which it failed: of those that failed the one that began last, for it is part of the others. */
+/**
+ * The stage in which it failed: of those that failed the one that ended first, since its failure ended the others; of those that
+ * ended together the one that began last, for it is part of the others.
+ */
 export function failedStage(stages: readonly Stage[]): Stage | undefined {
-  return stages.filter(({ failed }) => failed).at(-1)
+  return stages.filter(({ failed }) => failed).sort((a, b) => a.end - b.end || b.start - a.start)[0]
 }
 
 /**

@@ -150,6 +150,14 @@ test('what took no time is not shown, unless it failed; the innermost failure is
   expect(failedStage(shown)?.name).toBe('part')
 })
 
+test('what failed first is the stage in which it failed, not what was ended for it', () => {
+  const together = [
+    { name: 'Find the engine', start: 200, end: 1200, failed: true },
+    { name: 'Get kind', start: 200, end: 1201, failed: true },
+  ]
+  expect(failedStage(together)?.name).toBe('Find the engine')
+})
+
 test.each([
   ['app:ci', '`app:ci`'],
   ['a|b', '<code>a&#124;b</code>'],
