@@ -60,7 +60,12 @@ function eventsOf(pod: V1Pod, events: readonly CoreV1Event[]): CoreV1Event[] {
   return events.filter(event => event.involvedObject.uid === pod.metadata?.uid).sort((a, b) => time(a) - time(b))
 }
 
-const told = (event: CoreV1Event): string => `${event.reason}: ${event.message}`
+const told = (event: CoreV1Event): string => withoutPreemption(`${event.reason}: ${event.message}`)
+
+/** What the scheduler says, without what it found out about taking other pods' places, which is nothing where there are none. */
+export function withoutPreemption(message: string): string {
+  return message.replace(/ (?:no new claims to deallocate, )?preemption: .*/s, '')
+}
 
 function parts(found: readonly (string | undefined)[]): string {
   return [...new Set(found.filter(part => part !== undefined && part !== ''))].join('; ')

@@ -1,11 +1,12 @@
 /** The few lines out of thousands that say why something failed. Pure. */
 import { scrubber } from '../lib/scrub.ts'
 import type { Files } from './collect-logs.ts'
+import { withoutPreemption } from './pods.ts'
 
 /** What stands around an error and does not help: progress, kubeadm's advice for people on the machine, stack traces. */
 const NOISE = [
   /^I\d{4} /,
-  /^W\d{4} .*deprecated/,
+  /^W\d{4} .*(deprecated|Ignored configuration document)/,
   /^\s+\S+\.(go|s):\d+$/,
   /^[\w./-]+\.[\w.()*[\]-]+$/,
   /^Unfortunately, an error has occurred/,
@@ -50,8 +51,10 @@ export function kubeletFailures(files: Files, nodes: readonly string[]): string[
 /** What a cluster whose API server answers says is wrong: nodes and pods that are not ready, and the last warnings. */
 export function whatIsWrong(files: Files): string[] {
   const notReady = linesOf(files, 'not-ready.txt').filter(line => /^(node|pod) /.test(line))
-  const warnings = linesOf(files, 'events.txt').filter(line => /^\S+\s+\S+\s+Warning\s/.test(line))
-  return [...notReady.slice(0, 10), ...warnings.slice(-5)].map(line => line.replace(/\s{2,}/g, '  ').slice(0, 400))
+  // That the engine has cgroup v1 is no news to a job that runs on it.
+  const warnings = linesOf(files, 'events.txt').filter(line => /^\S+\s+\S+\s+Warning\s+(?!\s|CgroupV1\s)/.test(line))
+  const lines = [...notReady.slice(0, 10), ...warnings.slice(-5)]
+  return lines.map(line => withoutPreemption(line.replace(/\s{2,}/g, '  ')).slice(0, 400))
 }
 
 function linesOf(files: Files, name: string): string[] {

@@ -23,8 +23,14 @@ export async function lookBack({ host, run, signal }: World, { plan, stage }: St
     if (lines.length === 0) host.info('All nodes and pods are ready, and there were no warnings.')
     if (lost) {
       host.info(
-        'The whole logs are exported by a step with uses: OWNER/kind-in-dind/logs@v1 and if: failure(), before the one that uploads them',
+        `The whole logs are exported by a step with uses: ${action(host.env)} and if: failure(), before the one that uploads them`,
       )
     }
   })
+}
+
+/** The sub-action `logs` as this job would name it; a job that has the action in its own repository names no other. */
+function action(env: World['host']['env']): string {
+  const repository = env['GITHUB_ACTION_REPOSITORY']
+  return repository ? `${repository}/logs@${env['GITHUB_ACTION_REF'] || 'v1'}` : './logs'
 }

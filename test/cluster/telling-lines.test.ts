@@ -13,6 +13,7 @@ ERROR: failed to create cluster: failed to init node with kubeadm: command "dock
 
 Command Output: I1130 16:13:18.783854     104 initconfiguration.go:260] loading configuration from "/kind/kubeadm.conf"
 W1130 16:13:18.784694     104 common.go:100] your configuration file uses a deprecated API spec: "kubeadm.k8s.io/v1beta3"
+W1130 16:13:19.727913     104 initconfiguration.go:361] [config] WARNING: Ignored configuration document with GroupVersionKind kubeadm.k8s.io/v1beta3, Kind=JoinConfiguration
 [kubelet-start] Starting the kubelet
 I1130 16:13:25.568473     104 loader.go:402] Config loaded from file:  /etc/kubernetes/admin.conf
 [kubelet-check] Waiting for a healthy kubelet at http://127.0.0.1:10248/healthz. This can take up to 4m0s
@@ -98,4 +99,16 @@ test('what is wrong: nodes and pods that are not ready, then the last warnings, 
     ...[3, 4, 5, 6, 7].map(n => `default  ${n}s  Warning  Failed  pod/bad  message ${n}`),
   ])
   expect(whatIsWrong(new Map())).toEqual([])
+})
+
+test('what is wrong is not that the engine has cgroup v1, nor what the scheduler thought of preemption', () => {
+  const files = filesOf({
+    'events.txt': [
+      'default   9s   Warning   CgroupV1   node/n   cgroup v1 support is in maintenance mode',
+      'default   9s   Warning   FailedScheduling   pod/p   0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.',
+    ].join('\n'),
+  })
+  expect(whatIsWrong(files)).toEqual([
+    'default  9s  Warning  FailedScheduling  pod/p  0/1 nodes are available: 1 Insufficient cpu.',
+  ])
 })
