@@ -68,7 +68,7 @@ test('a failure: what failed and when, the sentence that says why and what to do
 
 > node-image: no<br>&#96;&#96;&#96;x
 
-It failed in **Get the node image**, 3.1s in. The cluster's logs are in <code>/logs/a&#124;b</code>.
+The stage **Get the node image** failed, 3.1s in. The cluster's logs are in <code>/logs/a&#124;b</code>.
 
 \`\`\`
 ${textGantt(broken)}
