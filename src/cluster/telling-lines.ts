@@ -51,10 +51,18 @@ export function kubeletFailures(files: Files, nodes: readonly string[]): string[
 /** What a cluster whose API server answers says is wrong: nodes and pods that are not ready, and the last warnings. */
 export function whatIsWrong(files: Files): string[] {
   const notReady = linesOf(files, 'not-ready.txt').filter(line => /^(node|pod) /.test(line))
-  // That the engine has cgroup v1 is no news to a job that runs on it.
-  const warnings = linesOf(files, 'events.txt').filter(line => /^\S+\s+\S+\s+Warning\s+(?!\s|CgroupV1\s)/.test(line))
+  const warnings = linesOf(files, 'events.txt').filter(line => isNews(line, notReady))
   const lines = [...notReady.slice(0, 10), ...warnings.slice(-5)]
   return lines.map(line => withoutPreemption(line.replace(/\s{2,}/g, '  ')).slice(0, 400))
+}
+
+/** Whether an event is a warning that a job does not know or has not got over: namespace, age, type, reason, object, message. */
+function isNews(event: string, notReady: readonly string[]): boolean {
+  const [, , type, reason, object = ''] = event.split(/\s+/)
+  // A job that runs on an engine with cgroup v1 has to.
+  if (type !== 'Warning' || reason === 'CgroupV1') return false
+  // While the first node starts, no pod has a place.
+  return reason !== 'FailedScheduling' || notReady.some(line => line.includes(object.replace(/^pod\//, '')))
 }
 
 function linesOf(files: Files, name: string): string[] {

@@ -50,7 +50,8 @@ function title({ cluster, failure, ready, versions }: Report, stages: readonly S
 function failure({ failure, logsDir }: Report, stages: readonly Stage[]): string[] {
   if (failure === undefined) return []
   const stage = failedStage(stages)
-  const where = stage === undefined ? '' : `The stage **${plain(stage.name)}** failed, ${formatDuration(stage.end)} in. `
+  const where =
+    stage === undefined ? '' : `The stage **${plain(stage.name)}** failed, ${formatDuration(stage.end)} in. `
   const logs = logsDir === undefined ? '' : `The cluster's logs are in ${code(logsDir)}.`
   return [...why(failure.slice(-LONGEST.failure)), `${where}${logs}`.trim()]
 }

@@ -101,14 +101,19 @@ test('what is wrong: nodes and pods that are not ready, then the last warnings, 
   expect(whatIsWrong(new Map())).toEqual([])
 })
 
-test('what is wrong is not that the engine has cgroup v1, nor what the scheduler thought of preemption', () => {
+test('what is wrong is not what is over, that the engine has cgroup v1, or what the scheduler thought of preemption', () => {
+  const unscheduled = (pod: string): string =>
+    `default   9s   Warning   FailedScheduling   pod/${pod}   0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.`
   const files = filesOf({
+    'not-ready.txt': 'pod default/big: Pending',
     'events.txt': [
       'default   9s   Warning   CgroupV1   node/n   cgroup v1 support is in maintenance mode',
-      'default   9s   Warning   FailedScheduling   pod/p   0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.',
+      unscheduled('started-since'),
+      unscheduled('big'),
     ].join('\n'),
   })
   expect(whatIsWrong(files)).toEqual([
-    'default  9s  Warning  FailedScheduling  pod/p  0/1 nodes are available: 1 Insufficient cpu.',
+    'pod default/big: Pending',
+    'default  9s  Warning  FailedScheduling  pod/big  0/1 nodes are available: 1 Insufficient cpu.',
   ])
 })
