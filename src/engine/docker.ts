@@ -65,7 +65,8 @@ function agree(result: Result): Result {
   )
 }
 
-const noDockerCli = new Problem(
+/** What every call fails with where there is no docker CLI. */
+export const noDockerCli = new Problem(
   'there is no docker CLI on PATH, and Docker publishes no checksums to fetch it by; install it in the step (package docker-cli or docker-ce-cli, or copy /usr/local/bin/docker from the image docker:cli)',
 )
 

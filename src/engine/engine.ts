@@ -1,7 +1,8 @@
 import type { Environment } from '../host/host.ts'
 import { ENGINE_VARIABLES, type Engine } from '../plan.ts'
 import { ask, type Endpoint } from './ask.ts'
-import { findEndpoints, surroundings } from './find.ts'
+import { noDockerCli } from './docker.ts'
+import { findEndpoints, type Surroundings, surroundings } from './find.ts'
 import { aroundProxy } from './proxy.ts'
 import { waitForEngine } from './wait.ts'
 
@@ -9,6 +10,7 @@ import { waitForEngine } from './wait.ts'
  * Finds the engine and waits until it answers.
  *
  * @param options.dockerWait milliseconds
+ * @throws Problem where none answers in time; at once where there is no docker CLI, which waiting would not bring
  */
 export async function findEngine(
   options: { readonly dockerHost: string | undefined; readonly dockerWait: number },
@@ -20,6 +22,7 @@ export async function findEngine(
   },
 ): Promise<Engine> {
   const around = surroundings(world.env)
+  if (!hasDockerCli(around)) throw noDockerCli
   const find = (): Promise<readonly Endpoint[]> => findEndpoints(options.dockerHost, around)
   const engine = await waitForEngine(find, options.dockerWait, { ...world, resolve: around.resolve })
   return { ...engine, aroundProxy: aroundProxy(world.env, engineNames(engine)) }
@@ -33,6 +36,12 @@ export async function whyGone(
   if (answer.ok) return undefined
   const { met, advice } = answer.refusal
   return `the engine at ${engine.address} is gone: it ${met} now, and has answered before; ${advice}`
+}
+
+/** Whether a program called docker is on PATH; true where nobody says what is on it. */
+export function hasDockerCli({ env, exists }: Pick<Surroundings, 'env' | 'exists'>): boolean {
+  const path = env['PATH']
+  return path === undefined || path.split(':').some(folder => folder !== '' && exists(`${folder}/docker`))
 }
 
 /** The names by which the engine is reached. */

@@ -228,3 +228,9 @@ test.each([
 ])('an engine that says it is %s is ahead by %i ms', (said, ahead) => {
   expect(clockAhead(said, Date.UTC(2026, 0, 1, 12))).toBe(ahead)
 })
+
+test('where there is no docker CLI nobody waits for an engine', async () => {
+  await expect(find({ DOCKER_HOST: 'tcp://127.0.0.1:1', PATH: '/nowhere' })).rejects.toThrow(
+    'there is no docker CLI on PATH',
+  )
+})
