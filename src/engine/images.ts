@@ -53,6 +53,9 @@ export const describeImages = (references: readonly string[]): string[] => [
   ...references,
 ]
 
+/** The exit code of an import that took too long, or waited too long for another one. */
+export const TIMED_OUT = 124
+
 /**
  * Reads an image archive from stdin into a node's containerd, where the kubelet looks (namespace k8s.io). One import waits
  * for another in the node, whoever began it, and ends there too when it takes too long: a killed docker CLI ends nothing.
@@ -63,6 +66,8 @@ export const describeImages = (references: readonly string[]): string[] => [
 export const importCommand = (snapshotter: string, limit: number): string[] => [
   'flock',
   `--timeout=${limit}`,
+  // As timeout has it.
+  `--conflict-exit-code=${TIMED_OUT}`,
   '/run/kind-in-dind-import.lock',
   'timeout',
   '--kill-after=5',

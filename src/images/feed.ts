@@ -1,4 +1,6 @@
-import type { Running } from '../lib/run.ts'
+import { TIMED_OUT } from '../engine/images.ts'
+import { messageOf } from '../lib/problem.ts'
+import { CommandFailed, type Running } from '../lib/run.ts'
 
 /** How long feeds may take, in milliseconds, and how much is kept for each, in bytes. */
 export interface Limits {
@@ -39,13 +41,14 @@ export class Feed {
   private why: Outcome | undefined
   private wake: () => void = () => {}
 
-  constructor(running: Running) {
+  /** @param limit seconds that the import may take in the node */
+  constructor(running: Running, limit: number) {
     this.running = running
     running.stdout.resume()
     running.stdin.on('close', () => this.wake())
     this.outcome = running.ended.then(
       () => this.why ?? 'done',
-      (error: unknown) => this.why ?? { failed: error instanceof Error ? error.message : `${error}` },
+      (error: unknown) => this.why ?? (isTooLate(error) ? { late: tooLong(limit) } : { failed: messageOf(error) }),
     )
   }
 
@@ -128,5 +131,10 @@ async function firstOf(feeds: readonly Feed[], limit: number): Promise<void> {
   clearTimeout(timer)
 }
 
+function isTooLate(error: unknown): boolean {
+  return error instanceof CommandFailed && error.result.code === TIMED_OUT
+}
+
+const tooLong = (limit: number): string => `its import, and others in it, took more than ${limit} s`
 const stalled = (limit: number): string => `it took nothing for ${limit / 1000} s`
 const unfinished = (limit: number): string => `it did not end within ${limit / 1000} s of having all`

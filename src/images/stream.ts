@@ -275,6 +275,7 @@ async function feedNodes(
       docker.start(importImages(target.node, target.content.snapshotter, IMPORT_LIMIT), {
         timeout: IMPORT_LIMIT * 1000 + limits.finish,
       }),
+      IMPORT_LIMIT,
     ),
     skips: skips(target),
   }))

@@ -405,6 +405,13 @@ describe('streaming images into nodes', () => {
       expect((await received('one')).layers).toEqual(large.images[0]?.diffIds)
     })
 
+    test('whose import took too long in it', async () => {
+      const { docker } = dockerOf({ load: 'cat >/dev/null; exit 124' })
+      await expect(stream(docker, ['a:1'], ['one'], limits)).rejects.toThrow(
+        'images: the import failed in one: its import, and others in it, took more than 1800 s',
+      )
+    })
+
     test('that takes all and does not end', async () => {
       const load = 'cat >/dev/null; sleep 60'
       const { docker } = dockerOf({ load })
