@@ -184,8 +184,8 @@ describe('what must not be kept', () => {
     ['before its answer', 'silence'],
   ] as const)('a server that stalls %s is given up, after three attempts', async (_, fault) => {
     page.fault(PROGRAM, { kind: fault })
-    const said = await problem(kind({ kind: 'pinned' }, { patience: patience({ stall: 300 }) }))
-    expect(said).toContain(`${page.url}${PROGRAM} sent nothing for 0.3s; try again`)
+    const said = await problem(kind({ kind: 'pinned' }, { patience: patience({ stall: 800 }) }))
+    expect(said).toContain(`${page.url}${PROGRAM} sent nothing for 0.8s; try again`)
     expect(page.count(PROGRAM)).toBe(3)
     await expectNothingKept()
   })
