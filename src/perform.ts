@@ -101,7 +101,8 @@ async function tell(stage: Stage, story: Story, notes = newNotes()): Promise<Nod
     })
   })
   try {
-    await Promise.race([story({ host, run, signal: cancel.signal, now, self, ...notes }), stopped])
+    const runAnyway = stage.runner(new AbortController().signal)
+    await Promise.race([story({ host, run, runAnyway, signal: cancel.signal, now, self, ...notes }), stopped])
   } catch (thrown) {
     cause ??= thrown instanceof Error ? thrown : new Error(String(thrown))
   }
@@ -136,8 +137,9 @@ export async function performPost(stage: Stage): Promise<number> {
       })
     })
     const { now, self, stories } = stage
+    const run = stage.runner(never)
     await Promise.race([
-      stories.post({ host, run: stage.runner(never), signal: hurry.signal, now, self, ...newNotes() }),
+      stories.post({ host, run, runAnyway: run, signal: hurry.signal, now, self, ...newNotes() }),
       crashed,
     ])
     return 0

@@ -7,6 +7,8 @@ import type { Report } from './report/report.ts'
 export interface World {
   readonly host: Host
   readonly run: Runner
+  /** A runner whose commands no cancel ends, nor the end of this process. */
+  readonly runAnyway: Runner
   /** Aborted when the job is cancelled; but for post's, the runner has ended its commands by then. */
   readonly signal: AbortSignal
   /** Milliseconds since 1970. */

@@ -170,6 +170,17 @@ test('a pre that does not react to the signal is left behind within a second', a
   expect(code).toBe(143)
 })
 
+test('what pre runs although it is cancelled goes on', async () => {
+  const pre = async ({ run, runAnyway, signal }: World): Promise<void> => {
+    const [sleeping, going] = [run.run(['sleep', '60']), runAnyway.run(['sleep', '0.2'])]
+    send('SIGTERM')
+    await expect(sleeping).rejects.toThrow('was ended')
+    log.push(`${signal.aborted} ${(await going).code} ${(await runAnyway.run(['echo', 'removed'])).stdout.trim()}`)
+  }
+  await performPre(stage('buildkite', { pre }))
+  expect(log[0]).toBe('true 0 removed')
+})
+
 test('a pre that ends well in spite of the signal is cancelled all the same', async () => {
   expect(await performPre(stage('github', { pre: async () => send('SIGTERM') }))).toBe(143)
 })

@@ -143,6 +143,17 @@ async function hasLeft(
   return labelled.flat().length > 0
 }
 
+/**
+ * Begins with what `removeCluster` does first, where a start is cancelled: its nodes are killed and removed. The engine goes on with
+ * it when nobody waits any more, and post, which is yet to start, finds the rest.
+ */
+export async function beginRemoval(docker: Docker, target: Pick<Target, 'cluster' | 'record' | 'use'>): Promise<void> {
+  const { ids, left } = removing(docker, LIMIT)
+  const [record, nodes] = await Promise.all([findRecord(docker, target.record), ids(clusterContainers(target.cluster))])
+  if (record?.[LABEL.use] !== target.use || nodes.length === 0) return
+  await docker.try(removeContainers(nodes), { timeout: left() })
+}
+
 /** The mark by which a use says that it may be removing its network. */
 function markOf({ record }: Pick<Plan, 'record'>): string {
   return `${record}-leaving`
