@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { NODE_IMAGES } from '../src/cluster/kind-releases.ts'
+import { KIND, KIND_CHECKSUMS, NODE_IMAGES } from '../src/cluster/kind-releases.ts'
 import { formatReleases, imageIn, releasesFrom } from './kind-releases.ts'
 
 const FILE = 'src/cluster/kind-releases.ts'
@@ -20,7 +20,8 @@ const rows = releases.map(kind => {
   const { Dir } = JSON.parse(go('mod', 'download', '-json', `sigs.k8s.io/kind@${kind}`)) as { Dir: string }
   return imageIn(kind, readFileSync(join(Dir, 'pkg/apis/config/defaults/image.go'), 'utf8'))
 })
-const checksums: Record<string, string> = {}
+// Of the same release what is pinned stays, should its page not be reached.
+const checksums: Record<string, string> = releases[0] === KIND ? { ...KIND_CHECKSUMS } : {}
 for (const platform of PLATFORMS) {
   const url = `https://kind.sigs.k8s.io/dl/${releases[0]}/kind-${platform}.sha256sum`
   try {
