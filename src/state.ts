@@ -50,15 +50,28 @@ export function loadState(folder: string): State | undefined {
   }
 }
 
+/**
+ * When the state in a use's folder was last written, in milliseconds since 1970; undefined where there is none. A job's folder has
+ * files beside those of its uses, and statSync of Node 20 throws for what would be below a file.
+ */
+export function stateChanged(folder: string): number | undefined {
+  try {
+    return statSync(file(folder)).mtimeMs
+  } catch {
+    return undefined
+  }
+}
+
 /** The states of all uses in a job's folder, the latest first; what cannot be read is left out. None where it is not there. */
 export function loadStates(folder: string): readonly State[] {
-  const changed = (use: string): number =>
-    statSync(file(join(folder, use)), { throwIfNoEntry: false })?.mtimeMs ?? Number.NEGATIVE_INFINITY
   const names = statSync(folder, { throwIfNoEntry: false })?.isDirectory() ? readdirSync(folder) : []
   return names
-    .filter(use => Number.isFinite(changed(use)))
-    .sort((a, b) => changed(b) - changed(a))
     .flatMap(use => {
+      const changed = stateChanged(join(folder, use))
+      return changed === undefined ? [] : [{ use, changed }]
+    })
+    .sort((a, b) => b.changed - a.changed)
+    .flatMap(({ use }) => {
       try {
         return loadState(join(folder, use)) ?? []
       } catch {

@@ -1,9 +1,10 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { usesIn } from '../src/host/choose-use.ts'
 import type { Plan } from '../src/plan.ts'
-import { forgetState, loadState, saveState, updateState } from '../src/state.ts'
+import { forgetState, loadState, loadStates, saveState, updateState } from '../src/state.ts'
 import { aPlan } from './builders.ts'
 
 let folder: string
@@ -55,4 +56,15 @@ test('that is broken is an error, not a use that never was', () => {
   expect(() => loadState(plan.folder)).toThrow(
     /state\.json is damaged, so what it was for is not known; look with docker ps, then remove /,
   )
+})
+
+test('the states of a job are found beside the files of its folder, the latest first', () => {
+  const other = aPlan({ options: { name: 'd' }, folder })
+  writeFileSync(join(folder, '.uses-a'), 'c\n')
+  saveState({ plan, stage: 'ready' })
+  saveState({ plan: other, stage: 'ready' })
+  utimesSync(join(plan.folder, 'state.json'), 1, 1)
+  expect(loadStates(folder).map(state => state.plan.cluster)).toEqual(['d', 'c'])
+  expect(usesIn(folder)).toEqual([other, plan].map(({ folder: its }) => basename(its)))
+  expect(loadStates(join(folder, 'none'))).toEqual([])
 })

@@ -1,15 +1,18 @@
-import { readdirSync, statSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Given } from '../lib/given.ts'
 import { Problem } from '../lib/problem.ts'
 import { clusterOfUse, validName } from '../plan.ts'
+import { stateChanged } from '../state.ts'
 import type { Environment } from './host.ts'
 
 /** The uses that have a state in this folder, the latest first. */
 export function usesIn(folder: string): string[] {
   return readdirSync(folder)
-    .map(use => ({ use, state: statSync(join(folder, use, 'state.json'), { throwIfNoEntry: false }) }))
-    .flatMap(({ use, state }) => (state === undefined ? [] : [{ use, changed: state.mtimeMs }]))
+    .flatMap(use => {
+      const changed = stateChanged(join(folder, use))
+      return changed === undefined ? [] : [{ use, changed }]
+    })
     .sort((a, b) => b.changed - a.changed)
     .map(({ use }) => use)
 }

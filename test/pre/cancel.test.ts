@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -25,6 +25,8 @@ beforeEach(async () => {
     CgroupVersion: '2',
     Driver: 'overlay2',
   }
+  // Nothing runs it, but it must be there.
+  writeFileSync(join(folder, 'docker'), '', { mode: 0o755 })
   engine = createServer((_, response) => response.end(JSON.stringify(info)))
   await new Promise<void>(resolve => engine.listen(0, '127.0.0.1', resolve))
 })
@@ -70,7 +72,7 @@ async function cancelled(cancelLimit: number | undefined): Promise<string[]> {
   const { port } = engine.address() as AddressInfo
   const nothing = (): void => {}
   const host: Partial<Host> = {
-    ...{ name: 'buildkite', cancelLimit, env: { PATH: '' }, identity: anIdentity(), folder, downloads: folder },
+    ...{ name: 'buildkite', cancelLimit, env: { PATH: folder }, identity: anIdentity(), folder, downloads: folder },
     given: () => ({
       ...{
         'docker-host': `tcp://127.0.0.1:${port}`,

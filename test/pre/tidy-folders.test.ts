@@ -33,6 +33,8 @@ afterEach(() => rmSync(base, { recursive: true, force: true }))
 function jobFolder(name: string, known: Partial<JobFolder> = {}): string {
   const path = join(base, name)
   mkdirSync(path)
+  // A job's folder has files of its own, too.
+  writeFileSync(join(path, '.uses'), '')
   folders.push({ path, files: [], mark: undefined, changed: NOW, ...known })
   return path
 }
@@ -134,7 +136,7 @@ describe('stays', () => {
     const path = jobFolder('other')
     fill(path)
     expect(await tidy()).toEqual([])
-    expect(readdirSync(path)).toHaveLength(1)
+    expect(readdirSync(path)).toHaveLength(2)
   })
 
   test.each<[string, Partial<JobFolder>]>([
@@ -151,7 +153,7 @@ describe('stays', () => {
   test("this job's own folder, even where it holds what others left (GitHub's, where nobody empties it)", async () => {
     const [mine, left] = [use(own, { identity: ME }), use(own, { options: { name: 'left' } })]
     expect(await tidy(NOW + 7 * HOUR)).toEqual(['own: expired 1h00m ago'])
-    expect(readdirSync(own)).toEqual([basename(mine)])
+    expect(readdirSync(own)).toEqual(['.uses', basename(mine)])
     expect(existsSync(left)).toBe(false)
   })
 })
