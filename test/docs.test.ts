@@ -163,7 +163,7 @@ function deadlinesIn(source: string): { name: string; limit: string }[] {
     if (NO_DEADLINES.includes(name)) return []
     // Numbers, and what is computed of them.
     const value: unknown = new Function(`return (${expression})`)()
-    const unit = new RegExp(`, in seconds\\. \\*/\\nconst ${name} `).test(source) ? 1000 : 1
+    const unit = new RegExp(`, in seconds\\. \\*/\\n(?:export )?const ${name} `).test(source) ? 1000 : 1
     if (typeof value === 'number') return [{ name, limit: formatDuration(value * unit) }]
     return Object.entries(value as Record<string, number>)
       .filter(([key]) => !(key in NO_DEADLINES_IN))

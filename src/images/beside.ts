@@ -9,6 +9,7 @@ import { importCommand, pidsOf, runBeside } from '../engine/images.ts'
 import { messageOf } from '../lib/problem.ts'
 import type { Plan } from '../plan.ts'
 import type { Limits, Outcome } from './feed.ts'
+import { IMPORT_LIMIT } from './origin.ts'
 
 /** What the way needs: an image that is on the engine and has what a node has, the labels of the cluster, and the engine's socket there. */
 export interface Beside {
@@ -31,9 +32,6 @@ export function besideOf({ cluster, nodeImage, labels, engine }: Plan): Beside {
 
 /** From so many bytes on the container's start costs less than it saves. */
 export const WORTH_IT = 100_000_000
-
-/** How long an import may take, in seconds. */
-const IMPORT_LIMIT = 1800
 
 /** tee reads less than this before it has anything of the engine's: its libraries. A pipe that nobody empties holds more. */
 const OWN_BYTES = 32_768

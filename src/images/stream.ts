@@ -1,17 +1,16 @@
 /** Images on their way into the nodes. */
 import type { Docker } from '../engine/docker.ts'
-import { describeImages, importImages, saveImages } from '../engine/images.ts'
+import { importImages } from '../engine/images.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { messageOf, Problem } from '../lib/problem.ts'
 import { within } from '../lib/within.ts'
 import type { Archive } from './archive.ts'
-import { unpacked } from './archive-file.ts'
 import { type Beside, feedBeside, WORTH_IT } from './beside.ts'
 import { Feed, LIMITS, type Limits, type Outcome, waitForRoom } from './feed.ts'
 import type { Loaded } from './loaded.ts'
 import { askNode, EMPTY_NODE, lackingLayers, type NodeContent, parseNodeContent } from './node-content.ts'
 import { blobDigest, type Descriptor, IMAGE_NAME, looksLikeJson, readConfig, readIndex, readManifest } from './oci.ts'
-import { parseReference } from './reference.ts'
+import { archiveOrigin, describe, engineOrigin, IMPORT_LIMIT, type Image, type Origin } from './origin.ts'
 import { padding, readTar, TAR_END, tarFile, tarHeader } from './tar.ts'
 
 export interface StreamOptions {
@@ -53,75 +52,6 @@ export async function streamImages(
 export interface Wanted {
   readonly references: readonly string[]
   readonly archives: readonly Archive[]
-}
-
-/** An image as a source has it. */
-interface Image {
-  readonly given: string
-  /** As containerd names it. */
-  readonly name: string
-  /** The digests that tell its content: of its config, manifest or index. */
-  readonly ids: readonly string[]
-  readonly diffIds: readonly string[]
-  /** Bytes as the engine tells them; undefined for those of an archive. */
-  readonly size?: number | undefined
-  /** Whether the engine writes its layers unpacked, so that each has the digest of its content. */
-  readonly isClassic?: boolean
-  /** The digest of each layer unpacked, by its digest as it comes; undefined where the layers come as the engine has them. */
-  readonly layers?: ReadonlyMap<string, string>
-}
-
-/** Where images come from. */
-interface Origin {
-  /** Begins a read of these images; of an archive, always of all. */
-  readonly open: (images: readonly Image[]) => Source
-  /** Whether it is an OCI layout; undefined where only the stream tells. */
-  readonly isLayout?: boolean
-  /** What to say where it cannot be read. */
-  readonly blame: string
-}
-
-interface Source {
-  readonly bytes: AsyncIterable<Buffer>
-  /** Rejects with why it could not be read to its end. */
-  readonly ended: Promise<unknown>
-  readonly stop: () => void
-}
-
-function engineOrigin(docker: Docker): Origin {
-  return {
-    open: images => {
-      const running = docker.start(saveImages(images.map(({ given }) => given)), { timeout: IMPORT_LIMIT * 1000 })
-      return { bytes: running.stdout as AsyncIterable<Buffer>, ended: running.ended, stop: running.end }
-    },
-    blame: 'the engine does not give them out',
-  }
-}
-
-function archiveOrigin({ path, compression, isLayout }: Archive): Origin {
-  return {
-    open: () => ({ ...unpacked(path, compression), ended: Promise.resolve() }),
-    isLayout,
-    blame: `${path} cannot be read to its end`,
-  }
-}
-
-async function describe(docker: Docker, references: readonly string[]): Promise<readonly Image[]> {
-  const { stdout } = await docker.run(describeImages(references))
-  const told = stdout
-    .trim()
-    .split('\n')
-    .map(
-      line => JSON.parse(line) as { id: string; size?: number; layers: readonly string[] | null; unpacked?: unknown },
-    )
-  return references.map((given, index) => ({
-    given,
-    name: parseReference(given).name,
-    ids: [told[index]?.id ?? ''],
-    diffIds: told[index]?.layers ?? [],
-    size: told[index]?.size,
-    isClassic: (told[index]?.unpacked ?? null) !== null,
-  }))
 }
 
 /** A node and what it has. */
@@ -248,9 +178,6 @@ type Blobs = Map<string, Buffer>
 
 /** Such blobs are at most this large, in bytes. */
 const JSON_LIMIT = 4 * 1024 * 1024
-
-/** How long an import may take, in seconds. */
-const IMPORT_LIMIT = 1800
 
 /**
  * Feeds nodes from one read.
