@@ -5,7 +5,7 @@ const figures = (more: Partial<Figures> = {}): Figures =>
   ({ ...Object.fromEntries(FIGURES.map(name => [name, 10])), ...more }) as unknown as Figures
 const run = { stage: 'nodes', signal: 'SIGINT', target: 'pre', host: 'github' } as const
 const all: Results = {
-  rows: { results: [{ run, wrong: [] }], of: 2, on: 'Run here.' },
+  rows: { results: [{ run, wrong: [] }], of: 1, on: 'Run here.' },
   rounds: { figures: [figures(), figures(), figures()], wrong: [], on: 'Run here.' },
   crowd: {
     atOnce: { jobs: 4, killed: 0, wrong: [], took: [1000, 2000] },
@@ -53,5 +53,7 @@ describe('RESULTS.md', () => {
 
   test('says what did not run', () => {
     expect(markdown({}).match(/Not run\./g)).toHaveLength(4)
+    expect(markdown({})).toContain('What ran held.')
+    expect(markdown({ ...all, rows: { results: [{ run, wrong: [] }], of: 2, on: '' } })).toContain('What ran held.')
   })
 })

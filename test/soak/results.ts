@@ -93,7 +93,7 @@ export function markdown(results: Results): string {
 
 Written by \`npm run soak\`. A listing before and after has containers, networks, volumes, images, the files of runner and agent, and processes.
 
-${found.length === 0 ? 'All of it held.' : `**Not all of it held:**\n\n${found.map(what => `- ${what}`).join('\n')}`}
+${found.length === 0 ? (isWhole(results) ? 'All of it held.' : 'What ran held.') : `**Not all of it held:**\n\n${found.map(what => `- ${what}`).join('\n')}`}
 
 ## Every way to end a job
 
@@ -111,6 +111,11 @@ ${crowd === undefined ? NOT_RUN : crowdText(crowd)}
 
 ${cancel === undefined ? NOT_RUN : cancelText(cancel)}
 `
+}
+
+/** Whether every part ran, with all of its jobs. */
+function isWhole({ rows, rounds, crowd, cancel }: Results): boolean {
+  return rows?.results.length === rows?.of && [rows, rounds, crowd, cancel].every(part => part !== undefined)
 }
 
 const NOT_RUN = 'Not run.'
