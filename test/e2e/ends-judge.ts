@@ -40,8 +40,10 @@ export function judge(run: Run, { cluster, code, log, next, over, removing }: Ou
   const hasRecord = stage !== 'before the plan' && stage !== 'download'
   // The agent hands every signal on to a hook as the one that cancels a job.
   const heard = host === 'buildkite' && target === 'group' && signal === 'SIGINT' ? 'SIGTERM' : signal
-  const byHand = { SIGINT: 130, SIGTERM: 143, SIGKILL: 137 }[heard]
-  const wanted = isReady && host === 'github' ? 0 : target === 'children' ? 1 : byHand
+  const codeOf = { SIGINT: 130, SIGTERM: 143, SIGKILL: 137 }
+  // It exits with the hook's code, or by the signal itself: either may come first.
+  const wanted =
+    isReady && host === 'github' ? [0] : target === 'children' ? [1] : [...new Set([codeOf[heard], codeOf[signal]])]
   const cause =
     target === 'children'
       ? CAUSES[stage]
@@ -52,7 +54,7 @@ export function judge(run: Run, { cluster, code, log, next, over, removing }: Ou
   const told = lines.filter(line => line.includes(`${LEFT}${cluster} (`) && /: left by the job \S+$/.test(line))
   const isCancel = host === 'buildkite' && target === 'group' && signal !== 'SIGKILL'
   const found: readonly (readonly [boolean, string])[] = [
-    [code !== wanted, `its exit code is ${code}, not ${wanted}`],
+    [!wanted.includes(code), `its exit code is ${code}, not ${wanted.join(' or ')}`],
     [cause !== undefined && !cause.test(log), `it does not say ${cause}`],
     [log.includes(COMMAND_RAN) !== (isReady && host === 'buildkite'), 'its command ran, or did not'],
     ...(endsAll(run)
