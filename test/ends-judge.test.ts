@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { difference, judge, type Outcome } from './e2e/ends-judge.ts'
+import { COMMAND_RAN, difference, judge, type Outcome } from './e2e/ends-judge.ts'
 import type { Run } from './e2e/ends-table.ts'
 
 const cancelled: Run = { stage: 'kubeadm', signal: 'SIGTERM', target: 'group', host: 'buildkite' }
@@ -15,6 +15,11 @@ test('a cancel as it must be is fine', () => {
   expect(judge(cancelled, outcome({}))).toEqual([])
   const interrupted: Run = { ...cancelled, signal: 'SIGINT' }
   for (const code of [130, 143]) expect(judge(interrupted, outcome({ code }))).toEqual([])
+})
+
+test('a command that is signalled leaves the agent without an exit code', () => {
+  const log = `${COMMAND_RAN}\nRemoved c (1 node and its network)`
+  expect(judge({ ...cancelled, stage: 'just after ready' }, outcome({ code: 255, log }))).toEqual([])
 })
 
 test.each<[string, Partial<Outcome>]>([

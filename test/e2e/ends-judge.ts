@@ -41,9 +41,14 @@ export function judge(run: Run, { cluster, code, log, next, over, removing }: Ou
   // The agent hands every signal on to a hook as the one that cancels a job.
   const heard = host === 'buildkite' && target === 'group' && signal === 'SIGINT' ? 'SIGTERM' : signal
   const codeOf = { SIGINT: 130, SIGTERM: 143, SIGKILL: 137 }
-  // It exits with the hook's code, or by the signal itself: either may come first.
+  // It exits with the hook's code, or by the signal itself: either may come first. A command that was signalled has no code: -1.
+  const ofAgent = isReady ? [255] : []
   const wanted =
-    isReady && host === 'github' ? [0] : target === 'children' ? [1] : [...new Set([codeOf[heard], codeOf[signal]])]
+    isReady && host === 'github'
+      ? [0]
+      : target === 'children'
+        ? [1]
+        : [...new Set([codeOf[heard], codeOf[signal], ...ofAgent])]
   const cause =
     target === 'children'
       ? CAUSES[stage]

@@ -178,7 +178,7 @@ ls /sys/class/net | wc -l
 { iptables-save; ip6tables-save; } 2>/dev/null | grep -c '^-A'
 ls -d /proc/[0-9]* | wc -l
 for pid in $(grep -lsE '^(dockerd|containerd)$' /proc/[0-9]*/comm | cut -d/ -f3); do ls "/proc/$pid/fd"; done | wc -l
-sync; du --summarize --one-file-system /var/lib/docker | cut -f1
+sync; du -s -x -k /var/lib/docker | cut -f1
 `
 
 async function measure({ sidecar }: Ends): Promise<Figures> {
