@@ -126,8 +126,12 @@ buildkite-agent meta-data set nodes "$(kubectl get nodes --output name)"
 buildkite-agent meta-data set name "$KIND_IN_DIND_NAME"
 echo "read back: $(buildkite-agent meta-data get name)"
 [ "$KUBECONFIG" = "$KIND_IN_DIND_KUBECONFIG" ]`,
-      // As the agent checks a configuration against plugin.yml before it checks out anything.
-      env: { BUILDKITE_PLUGIN_VALIDATION: 'true' },
+      env: {
+        // As the agent checks a configuration against plugin.yml before it checks out anything.
+        BUILDKITE_PLUGIN_VALIDATION: 'true',
+        // For docker build in the hook: buildx would note the build among the user's files.
+        DOCKER_BUILDKIT: '0',
+      },
     })
   })
 
