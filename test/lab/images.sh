@@ -19,7 +19,7 @@ image() {
 }
 
 build_image() {
-  WORK=$LAB/work/$1 LABEL="LABEL kind-in-dind.lab.key=$2" REF=$3
+  WORK=$LAB/making/$1 LABEL="LABEL kind-in-dind.lab.key=$2" REF=$3
   rm -rf "$WORK" && mkdir -p "$WORK"
   "$1_image"
   rm -rf "$WORK"
@@ -129,7 +129,7 @@ control_plane_images() {
 
 # node_image: what kind accepts as kindest/node: systemd, a containerd that holds the control plane's images, kubeadm.
 node_image() {
-  local root=$WORK/root files=$PWD/images/node builder=lab-node-build
+  local root=$WORK/tree files=$PWD/images/node builder=lab-node-build
   mkdir "$root"
   tar -C "$LAB/image-root" -c --exclude=./usr/bin/{docker,dockerd,docker-proxy,docker-init,docker-registry,busybox,openssl,perl*} \
     --exclude=./usr/lib/git-core --exclude=./usr/bin/git* --exclude=./usr/share/{perl,perl5,git-core,bash-completion,zoneinfo} \
@@ -174,50 +174,50 @@ node_image() {
 # node and a network of every IP family. What is not replaced is the same layer, so it costs no more than these programs.
 node-containerd2_image() {
   local builder=lab-node-containerd2-build
-  install -Dm755 -t "$WORK/root/usr/bin" "$LAB"/engine-newest/usr/bin/{containerd,containerd-shim-runc-v2,ctr}
-  install -Dm644 images/node-containerd2/containerd-config.toml "$WORK/root/etc/containerd/config.toml"
-  install -Dm755 -t "$WORK/root/usr/local/bin" images/node-containerd2/pod-search
-  install -Dm644 -t "$WORK/root/kind/manifests" images/node-containerd2/default-cni.yaml
+  install -Dm755 -t "$WORK/tree/usr/bin" "$LAB"/engine-newest/usr/bin/{containerd,containerd-shim-runc-v2,ctr}
+  install -Dm644 images/node-containerd2/containerd-config.toml "$WORK/tree/etc/containerd/config.toml"
+  install -Dm755 -t "$WORK/tree/usr/local/bin" images/node-containerd2/pod-search
+  install -Dm644 -t "$WORK/tree/kind/manifests" images/node-containerd2/default-cni.yaml
   # in place of the one in the image of the CNI, which is a layer below
-  install -m755 -t "$WORK/root/kind" images/node-containerd2/lab-cni
+  install -m755 -t "$WORK/tree/kind" images/node-containerd2/lab-cni
   # without the setuid bit: where an engine remaps users, root's files are another user's, and mount would become that one
-  install -m755 -t "$WORK/root/usr/bin" "$LAB"/image-root/usr/bin/{mount,umount}
+  install -m755 -t "$WORK/tree/usr/bin" "$LAB"/image-root/usr/bin/{mount,umount}
   docker rm -fv $builder 2>/dev/null || true
   docker create --name $builder "$(image_ref node)"
-  tar -C "$WORK/root" -c usr etc kind | docker cp - $builder:/
+  tar -C "$WORK/tree" -c usr etc kind | docker cp - $builder:/
   docker commit --change 'ENTRYPOINT ["/usr/local/bin/entrypoint","pod-search","/sbin/init"]' --change "$LABEL" $builder "$REF"
   docker rm -fv $builder
 }
 
 # dind_image: as docker:dind behaves: an engine in a container.
 dind_image() {
-  slim "$WORK/root" dockerd docker docker-proxy docker-init containerd containerd-shim-runc-v2 ctr runc openssl ip \
+  slim "$WORK/tree" dockerd docker docker-proxy docker-init containerd containerd-shim-runc-v2 ctr runc openssl ip \
     iptables iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore mount umount modprobe unpigz nsenter tar
-  mkdir -p "$WORK/root/usr/lib/ssl"
-  cp "$LAB/image-root/etc/ssl/openssl.cnf" "$WORK/root/usr/lib/ssl/"
-  install -m755 images/dind/entrypoint "$WORK/root/usr/local/bin/dockerd-entrypoint.sh"
-  mkdir -p "$WORK/root/etc/docker"
+  mkdir -p "$WORK/tree/usr/lib/ssl"
+  cp "$LAB/image-root/etc/ssl/openssl.cnf" "$WORK/tree/usr/lib/ssl/"
+  install -m755 images/dind/entrypoint "$WORK/tree/usr/local/bin/dockerd-entrypoint.sh"
+  mkdir -p "$WORK/tree/etc/docker"
   # dockerd pulls from an http mirror as it is; BuildKit in it does so only if it is among the insecure registries too
-  printf '{"registry-mirrors": ["http://%s:5000"], "insecure-registries": ["%s:5000"]}\n' "$GATEWAY" "$GATEWAY" >"$WORK/root/etc/docker/daemon.json"
-  import_tree "$WORK/root" 'ENV PATH=/usr/local/bin:/usr/sbin:/usr/bin' 'ENV DOCKER_TLS_CERTDIR=/certs' 'VOLUME /var/lib/docker' \
+  printf '{"registry-mirrors": ["http://%s:5000"], "insecure-registries": ["%s:5000"]}\n' "$GATEWAY" "$GATEWAY" >"$WORK/tree/etc/docker/daemon.json"
+  import_tree "$WORK/tree" 'ENV PATH=/usr/local/bin:/usr/sbin:/usr/bin' 'ENV DOCKER_TLS_CERTDIR=/certs' 'VOLUME /var/lib/docker' \
     'EXPOSE 2375/tcp 2376/tcp' 'ENTRYPOINT ["dockerd-entrypoint.sh"]'
 }
 
 # dind-sid_image: the dind image with another engine in it; all else, the entrypoint too, is the same.
 dind-sid_image() {
   local builder=lab-dind-sid-build
-  install -Dm755 -t "$WORK/root/usr/bin" "$LAB"/engine-newest/usr/bin/{containerd,containerd-shim-runc-v2,ctr,docker} \
+  install -Dm755 -t "$WORK/tree/usr/bin" "$LAB"/engine-newest/usr/bin/{containerd,containerd-shim-runc-v2,ctr,docker} \
     "$LAB"/engine-newest/usr/sbin/{dockerd,docker-proxy}
   docker rm -fv $builder 2>/dev/null || true
   docker create --name $builder "$(image_ref dind)"
-  tar -C "$WORK/root" -c usr | docker cp - $builder:/
+  tar -C "$WORK/tree" -c usr | docker cp - $builder:/
   docker commit --change "$LABEL" $builder "$REF"
   docker rm -fv $builder
 }
 
 # step_image: where a job's commands run: Node 24, the docker CLI with buildx, git, and two users. No kind, no kubectl.
 step_image() {
-  local root=$WORK/root
+  local root=$WORK/tree
   mkdir "$root"
   tar -C "$LAB/image-root" -c --exclude=./usr/bin/{dockerd,docker-proxy,docker-init,docker-registry,containerd*,ctr} \
     --exclude=./usr/sbin/runc --exclude=./opt/cni --exclude=./usr/lib/systemd --exclude=./usr/lib/udev . | tar -C "$root" -x
@@ -228,32 +228,32 @@ step_image() {
 }
 
 web_image() {
-  slim "$WORK/root"
-  install -m755 images/web/web "$WORK/root/usr/local/bin/web"
-  import_tree "$WORK/root" 'ENV PATH=/usr/local/bin:/usr/sbin:/usr/bin' 'EXPOSE 80/tcp' 'CMD ["web"]'
+  slim "$WORK/tree"
+  install -m755 images/web/web "$WORK/tree/usr/local/bin/web"
+  import_tree "$WORK/tree" 'ENV PATH=/usr/local/bin:/usr/sbin:/usr/bin' 'EXPOSE 80/tcp' 'CMD ["web"]'
 }
 
 # registry_image: as registry:2 behaves.
 registry_image() {
-  slim "$WORK/root" docker-registry
-  ln -s docker-registry "$WORK/root/usr/bin/registry"
-  install -m755 images/registry/entrypoint "$WORK/root/entrypoint.sh"
-  install -Dm644 images/registry/config.yml "$WORK/root/etc/docker/registry/config.yml"
-  import_tree "$WORK/root" 'ENV PATH=/usr/local/bin:/usr/sbin:/usr/bin' 'VOLUME /var/lib/registry' 'EXPOSE 5000/tcp' \
+  slim "$WORK/tree" docker-registry
+  ln -s docker-registry "$WORK/tree/usr/bin/registry"
+  install -m755 images/registry/entrypoint "$WORK/tree/entrypoint.sh"
+  install -Dm644 images/registry/config.yml "$WORK/tree/etc/docker/registry/config.yml"
+  import_tree "$WORK/tree" 'ENV PATH=/usr/local/bin:/usr/sbin:/usr/bin' 'VOLUME /var/lib/registry' 'EXPOSE 5000/tcp' \
     'ENTRYPOINT ["/entrypoint.sh"]' 'CMD ["/etc/docker/registry/config.yml"]'
 }
 
 # buildkit_image: as moby/buildkit behaves.
 buildkit_image() {
-  slim "$WORK/root" runc tar unpigz xz mount umount
-  ln -s runc "$WORK/root/usr/sbin/buildkit-runc"
-  install -m755 -t "$WORK/root/usr/bin" "$LAB/buildkitd/buildkitd" "$LAB/buildctl/buildctl"
-  import_tree "$WORK/root" 'ENV PATH=/usr/local/bin:/usr/sbin:/usr/bin' 'VOLUME /var/lib/buildkit' 'ENTRYPOINT ["buildkitd"]'
+  slim "$WORK/tree" runc tar unpigz xz mount umount
+  ln -s runc "$WORK/tree/usr/sbin/buildkit-runc"
+  install -m755 -t "$WORK/tree/usr/bin" "$LAB/buildkitd/buildkitd" "$LAB/buildctl/buildctl"
+  import_tree "$WORK/tree" 'ENV PATH=/usr/local/bin:/usr/sbin:/usr/bin' 'VOLUME /var/lib/buildkit' 'ENTRYPOINT ["buildkitd"]'
 }
 
 # buildkit-rootless_image: as moby/buildkit's rootless images behave: BuildKit of a user without rights, in namespaces of its own.
 buildkit-rootless_image() {
-  local from=$LAB/image-root root=$WORK/root library loader
+  local from=$LAB/image-root root=$WORK/tree library loader
   slim "$root" runc tar unpigz xz mount umount
   ln -s runc "$root/usr/sbin/buildkit-runc"
   install -m755 -t "$root/usr/bin" "$LAB/buildkitd/buildkitd" "$LAB/buildctl/buildctl" "$LAB/rootlesskit/rootlesskit"

@@ -41,7 +41,7 @@ prune_mirror() {
 # push IMAGE: what `docker save` writes is an OCI layout. Its blobs go into the mirror as they are: `docker push` would
 # compress them, which costs more than it saves between two programs on one machine, at both ends.
 push() {
-  local ref=$1 repository=${1%:*} tag=${1##*:} layout=$LAB/work/push manifest digest
+  local ref=$1 repository=${1%:*} tag=${1##*:} layout=$LAB/making/push manifest digest
   rm -rf "$layout" && mkdir -p "$layout"
   docker save "$ref" | tar -C "$layout" -x
   manifest=$(jq -r '.manifests[0].digest' "$layout/index.json")

@@ -6,7 +6,7 @@ MARKER=$LAB/.kind-in-dind-lab
 # lock: the folder, marked as ours, for this process alone. Nothing that goes on running may inherit descriptor 9.
 lock() {
   [ "$(id -u)" = 0 ] || die "the lab needs root: it starts a Docker engine"
-  mkdir -p "$LAB"/{log,parts,go,work}
+  mkdir -p "$LAB"/{log,parts,go,making}
   [ -f "$MARKER" ] || echo 'made by test/lab/up of kind-in-dind; test/lab/down --purge removes it' >"$MARKER"
   exec 9>"$LAB/lock"
   flock -n 9 || {
