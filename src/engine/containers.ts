@@ -50,18 +50,24 @@ export const inspectNode = (node: string): string[] => [
 /** Prints `name|ports` of each running container. */
 export const publishedByContainers: readonly string[] = ['ps', '--format={{.Names}}|{{.Ports}}']
 
-/**
- * Runs the node image for a moment as a node is run: privileged, publishing and mounting what the node will. Prints the inotify limits
- * and the free space. The port inside does not matter, nothing listens.
- */
-export const probeEngine = (wish: {
+/** What a probe is for: what a node of this plan would ask of the engine. */
+export interface Wish {
+  /** The cluster's name: it labels the probe, so that post finds one that was interrupted. */
   readonly cluster: string
   readonly image: string
   readonly listenAddress: string
   readonly ports: readonly PortMapping[]
+  /** Absolute paths on the engine's machine that nodes will mount. */
   readonly mounts: readonly string[]
+  /** The registry's port on the engine, where the user chose one. */
   readonly registryPort: number | undefined
-}): string[] => [
+}
+
+/**
+ * Runs the node image for a moment as a node is run: privileged, publishing and mounting what the node will. Prints the inotify limits
+ * and the free space. The port inside does not matter, nothing listens.
+ */
+export const probeEngine = (wish: Wish): string[] => [
   'run',
   '--rm',
   '--privileged',

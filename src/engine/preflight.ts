@@ -3,9 +3,8 @@
 import { formatDuration } from '../lib/duration.ts'
 import { messageOf, Problem } from '../lib/problem.ts'
 import { CommandFailed, lastLines, type Result } from '../lib/run.ts'
-import type { PortMapping } from '../options.ts'
 import type { Engine } from '../plan.ts'
-import { probeEngine, publishedByContainers } from './containers.ts'
+import { probeEngine, publishedByContainers, type Wish } from './containers.ts'
 import type { Docker } from './docker.ts'
 
 export interface Judgement {
@@ -132,19 +131,6 @@ export function judgeSeen({ inotifyInstances, inotifyWatches, freeSpace }: Seen)
     )
   }
   return { stops: [], warnings }
-}
-
-/** What a probe is for: what a node of this plan would ask of the engine. */
-export interface Wish {
-  /** The cluster's name: it labels the probe, so that post finds one that was interrupted. */
-  readonly cluster: string
-  readonly image: string
-  readonly listenAddress: string
-  readonly ports: readonly PortMapping[]
-  /** Absolute paths on the engine's machine that nodes will mount. */
-  readonly mounts: readonly string[]
-  /** The registry's port on the engine, where the user chose one. */
-  readonly registryPort: number | undefined
 }
 
 /**
