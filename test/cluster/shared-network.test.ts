@@ -91,19 +91,19 @@ async function make(docker: Docker, plan: Plan): Promise<void> {
   await makeNetwork(docker, plan, undefined)
 }
 
-describe('a post that leaves a network beside a pre that comes', () => {
-  /** How many commands the post has. */
-  async function length(): Promise<number> {
-    const { client } = engine()
-    await make(client(), leaving)
-    let commands = 0
-    await removeCluster(
-      client(() => commands++),
-      leaving,
-    )
-    return commands
-  }
+/** How many commands a post that leaves the network has. */
+async function length(): Promise<number> {
+  const { client } = engine()
+  await make(client(), leaving)
+  let commands = 0
+  await removeCluster(
+    client(() => commands++),
+    leaving,
+  )
+  return commands
+}
 
+describe('a post that leaves a network beside a pre that comes', () => {
   test('leaves it to the other or removes it in time, in whichever order their commands come', async () => {
     const commands = await length()
     const counts = Array.from({ length: commands + 1 }, (_, count) => count)
@@ -167,13 +167,7 @@ describe('a post that leaves a network beside a pre that comes', () => {
 
 describe('two posts that leave a network at the same time', () => {
   test('remove it, in whichever order their commands come', async () => {
-    const { client } = engine()
-    await make(client(), leaving)
-    let commands = 0
-    await removeCluster(
-      client(() => commands++),
-      leaving,
-    )
+    const commands = await length()
     const counts = Array.from({ length: commands + 2 }, (_, count) => count)
     const orders = counts.flatMap(first =>
       counts.filter(then => then >= first).flatMap(then => counts.map(middle => ({ first, middle, then }))),

@@ -1,7 +1,7 @@
 import { copyFileSync, mkdirSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { Endpoint } from '../../src/engine/ask.ts'
 import { findEngine } from '../../src/engine/engine.ts'
 import { clockAhead, waitForEngine } from '../../src/engine/wait.ts'
@@ -60,11 +60,11 @@ describe('a certificate of an engine whose clock is off', () => {
     ['or that is a year old', [inHours(-72), inHours(-1)], 'CERT_HAS_EXPIRED'],
   ])('%s is named at once, with the clocks', async (_, valid, code) => {
     const off = makeCertificates(valid)
+    onTestFinished(off.remove)
     running.push(await startEngine(off.folder, 2376))
     await expect(find(tls(2376, join(off.folder, 'client')), 60_000)).rejects.toThrow(
       `has a certificate that is not valid now (${code}): renew it, and compare the clocks`,
     )
-    off.remove()
   })
 })
 
