@@ -3,7 +3,7 @@ import { inspectNode } from '../engine/containers.ts'
 import { type Docker, engineEnv } from '../engine/docker.ts'
 import { connectNetwork, networkMembers } from '../engine/networks.ts'
 import { reach, type Way } from '../engine/reach.ts'
-import type { Runner } from '../lib/run.ts'
+import { type Runner, whatItSaid } from '../lib/run.ts'
 import type { PortMapping } from '../options.ts'
 import type { PublishedPort } from '../outputs.ts'
 import type { Plan } from '../plan.ts'
@@ -101,7 +101,7 @@ async function joinNetwork(
   const joined = await world.docker.try(connectNetwork(plan.network, container))
   if (joined.code !== 0) {
     // The routes are tried all the same: if none gets there, the table of attempts is the error.
-    world.warning(`this step's container cannot join the network ${plan.network}: ${joined.stderr.trim()}`)
+    world.warning(`this step's container cannot join the network ${plan.network}: ${whatItSaid(joined, 3)}`)
     return
   }
   world.info(`This step's container ${container.slice(0, 12)} joined the network ${plan.network} until the job's end`)

@@ -7,7 +7,7 @@ import { clusterContainers, createRecord, marksOn, removeVolumes } from '../engi
 import type { KindConfig } from '../kind-config.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { Problem } from '../lib/problem.ts'
-import { CommandFailed, lastLines, type Runner } from '../lib/run.ts'
+import { CommandFailed, type Runner, whatItSaid } from '../lib/run.ts'
 import { scrubber } from '../lib/scrub.ts'
 import type { Timeline } from '../lib/timeline.ts'
 import { LABEL, type Plan } from '../plan.ts'
@@ -65,7 +65,7 @@ export async function makeNetwork(docker: Docker, plan: Plan, ipFamily: unknown,
   const ipv6 = ipFamily === 'ipv6' || ipFamily === 'dual' ? ipv6Subnet(plan.cluster) : undefined
   const made = await docker.try(createNetwork(plan, { mtu, ipv6 }))
   if (made.code === 0 || (plan.networkIsTheUsers && /already exists/i.test(made.stderr))) return
-  throw new Problem(`network: the engine cannot make the network ${plan.network}: ${lastLines(made.stderr.trim(), 3)}`)
+  throw new Problem(`network: the engine cannot make the network ${plan.network}: ${whatItSaid(made, 3)}`)
 }
 
 /** How long another job's removal of a network is waited for, in milliseconds: it is a command or two. */

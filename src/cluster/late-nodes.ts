@@ -3,6 +3,7 @@ import { removeContainers, takeName } from '../engine/containers.ts'
 import type { Docker } from '../engine/docker.ts'
 import { imageIds } from '../engine/images.ts'
 import { formatDuration } from '../lib/duration.ts'
+import { whatItSaid } from '../lib/run.ts'
 import type { Plan } from '../plan.ts'
 
 /** How long to leave the engine alone before a name is tried again, in milliseconds. */
@@ -45,7 +46,7 @@ export async function removeLateNodes(
     for (;;) {
       const taken = await docker.try(takeName(name, plan.cluster, image), { timeout: left() })
       const held = /already in use/i.test(taken.stderr)
-      if (taken.code !== 0 && !held) throw new Error(`docker create ${name}: ${taken.stderr.trim()}`)
+      if (taken.code !== 0 && !held) throw new Error(`docker create ${name}: ${whatItSaid(taken, 3)}`)
       const removed = await docker.try(removeContainers([name]), { timeout: left() })
       if (!held) return late
       if (removed.code === 0 && removed.stdout.trim() !== '') late++

@@ -18,7 +18,7 @@ import {
 } from '../engine/records.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { messageOf, Problem } from '../lib/problem.ts'
-import { CommandFailed, lastLines, type Result } from '../lib/run.ts'
+import { CommandFailed, type Result, whatItSaid } from '../lib/run.ts'
 import { LABEL, type Plan } from '../plan.ts'
 import { plannedContainers, removeLateNodes } from './late-nodes.ts'
 import type { Holding } from './survey.ts'
@@ -47,9 +47,9 @@ export async function findRecord(
   throw notTold(result)
 }
 
-function notTold({ stderr }: Result): Problem {
+function notTold(result: Result): Problem {
   return new Problem(
-    `the engine does not tell what is left of the cluster: ${lastLines(stderr.trim(), 3)}; when it answers again, run this again, or leave it to the next job on this engine`,
+    `the engine does not tell what is left of the cluster: ${whatItSaid(result, 3)}; when it answers again, run this again, or leave it to the next job on this engine`,
   )
 }
 
@@ -239,7 +239,7 @@ function removing(docker: Docker, limit: number): Removing {
         try {
           const removed = await docker.try(argv(ids), { timeout: Math.min(TRY_LIMIT, left()) })
           if (removed.code === 0) return
-          refusal = removed.stderr.trim()
+          refusal = whatItSaid(removed, 3)
         } catch (error) {
           refusal = messageOf(error)
         }

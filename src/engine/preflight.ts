@@ -2,7 +2,7 @@
 
 import { formatDuration } from '../lib/duration.ts'
 import { messageOf, Problem } from '../lib/problem.ts'
-import { CommandFailed, lastLines, type Result } from '../lib/run.ts'
+import { CommandFailed, type Result, whatItSaid } from '../lib/run.ts'
 import type { Engine } from '../plan.ts'
 import { probeEngine, publishedByContainers, type Wish } from './containers.ts'
 import type { Docker } from './docker.ts'
@@ -151,13 +151,14 @@ export async function probe(
   const isForeign = /cannot assign requested address/i.test(first.stderr)
   const second = isForeign ? await attempt(EVERYWHERE) : first
   if (second.code === 0) return { seen: readProbe(second.stdout), listenAddress: EVERYWHERE }
-  throw await whyNot(docker, wish, second.stderr)
+  throw await whyNot(docker, wish, second)
 }
 
 const EVERYWHERE = '0.0.0.0'
 
-async function whyNot(docker: Docker, { ports, mounts, registryPort }: Wish, stderr: string): Promise<Problem> {
-  const said = lastLines(stderr.trim(), 3)
+async function whyNot(docker: Docker, { ports, mounts, registryPort }: Wish, failed: Result): Promise<Problem> {
+  const { stderr } = failed
+  const said = whatItSaid(failed, 3)
   if (/port is already allocated|address already in use/i.test(stderr)) {
     const isHeld = (port: number | undefined): boolean => port !== undefined && new RegExp(`:${port}\\b`).test(stderr)
     if (registryPort !== undefined && isHeld(registryPort)) return heldRegistryPort(docker, registryPort)

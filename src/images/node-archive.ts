@@ -3,7 +3,7 @@ import { type Docker, EngineLate } from '../engine/docker.ts'
 import { imageId, loadArchive } from '../engine/images.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { Problem } from '../lib/problem.ts'
-import { lastLines } from '../lib/run.ts'
+import { whatItSaid } from '../lib/run.ts'
 import { type Archive, type ArchivedImage, readArchive } from './archive.ts'
 
 export interface NodeArchive {
@@ -43,7 +43,7 @@ export async function loadNodeImage(
   })
   if (loaded.code !== 0) {
     throw new Problem(
-      `node-image: the engine does not load ${archive.path}: ${lastLines(loaded.stderr.trim(), 1)}; look whether it has room, and whether docker load takes the archive`,
+      `node-image: the engine does not load ${archive.path}: ${whatItSaid(loaded, 1)}; look whether it has room, and whether docker load takes the archive`,
     )
   }
   info(`Loaded it in ${formatDuration(performance.now() - started)}`)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type Docker, EngineLate } from '../engine/docker.ts'
 import { imageArchitecture, pull, tagImage, untagImage } from '../engine/images.ts'
 import { formatDuration } from '../lib/duration.ts'
-import { lastLines } from '../lib/run.ts'
+import { whatItSaid } from '../lib/run.ts'
 import { withoutSecrets } from '../lib/scrub.ts'
 import { basicAuth, type Mirror } from '../registry-mirrors.ts'
 import type { Reference } from './reference.ts'
@@ -53,7 +53,7 @@ export async function pullFromMirror(
       }),
     )
     if (pulled.code !== 0) {
-      const said = withoutSecrets(lastLines(pulled.stderr.trim(), 1).replace(/^Error response from daemon: /, ''))
+      const said = withoutSecrets(whatItSaid(pulled, 1).replace(/^Error response from daemon: /, ''))
       world.info(`The mirror ${mirror.host} does not give the engine ${reference.given}: ${said}`)
       continue
     }

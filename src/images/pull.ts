@@ -4,7 +4,7 @@ import type { Surroundings } from '../engine/find.ts'
 import { pull } from '../engine/images.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { Problem } from '../lib/problem.ts'
-import { lastLines } from '../lib/run.ts'
+import { whatItSaid } from '../lib/run.ts'
 import { withoutSecrets } from '../lib/scrub.ts'
 import type { Engine } from '../plan.ts'
 import { type MirrorWorld, pullFromMirror } from './pull-mirror.ts'
@@ -42,15 +42,15 @@ export async function pullImage(docker: Docker, reference: string, option: strin
   world.info(`Pulling ${reference}`)
   const got = await pullFromMirror(docker, parseReference(reference), world, LIMIT)
   for (let tries = 1; got === undefined; tries++) {
-    const { code, stderr } = await docker.try(pull(reference), { timeout: LIMIT }).catch((error: unknown) => {
+    const pulled = await docker.try(pull(reference), { timeout: LIMIT }).catch((error: unknown) => {
       if (!(error instanceof EngineLate)) throw error
       throw new NoImage(
         `${option}: the engine did not pull ${reference} within ${formatDuration(LIMIT)}; look whether it reaches the registry, and how fast, or name a mirror (registry-mirrors)`,
       )
     })
-    if (code === 0) break
-    const why = reason(stderr, reference)
-    const said = withoutSecrets(lastLines(stderr.trim(), 1).replace(/^Error response from daemon: /, ''))
+    if (pulled.code === 0) break
+    const why = reason(pulled.stderr, reference)
+    const said = withoutSecrets(whatItSaid(pulled, 1).replace(/^Error response from daemon: /, ''))
     const pause = PAUSES[tries - 1]
     if (!PASSING.includes(why) || pause === undefined)
       throw await refusal(reference, option, { why, said, tries }, world)

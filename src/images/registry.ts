@@ -7,7 +7,7 @@ import type { Docker } from '../engine/docker.ts'
 import { heldRegistryPort } from '../engine/preflight.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { Problem } from '../lib/problem.ts'
-import { lastLines } from '../lib/run.ts'
+import { whatItSaid } from '../lib/run.ts'
 import { portAddress } from '../outputs.ts'
 import type { Plan } from '../plan.ts'
 import { hostsFolder, type NodeFile } from './hosts.ts'
@@ -58,7 +58,7 @@ export async function startRegistry(
     const isHeld = /port is already allocated|address already in use/i.test(started.stderr)
     if (isHeld && wish.port !== undefined) throw await heldRegistryPort(docker, port)
     if (!isHeld || left === 1) {
-      throw new Problem(`registry: the engine cannot run it: ${lastLines(started.stderr.trim(), 3)}`)
+      throw new Problem(`registry: the engine cannot run it: ${whatItSaid(started, 3)}`)
     }
     // It was created, and only then not started.
     await docker.run(removeContainers([name]))

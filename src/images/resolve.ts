@@ -4,7 +4,7 @@ import { enginesWith } from '../engine/elsewhere.ts'
 import { surroundings } from '../engine/find.ts'
 import { imageArchitecture, inspectImages } from '../engine/images.ts'
 import { Problem } from '../lib/problem.ts'
-import { lastLines, type Result } from '../lib/run.ts'
+import { type Result, whatItSaid } from '../lib/run.ts'
 import { withoutSecrets } from '../lib/scrub.ts'
 import type { Timeline } from '../lib/timeline.ts'
 import type { Options } from '../options.ts'
@@ -92,16 +92,15 @@ interface Found {
 /** The images that the engine has, by their names. */
 async function findImages(docker: Docker, references: readonly Reference[]): Promise<Map<string, Found>> {
   if (references.length === 0) return new Map()
-  const { code, stdout, stderr } = await docker.try(inspectImages(references.map(({ given }) => given)))
+  const asked = await docker.try(inspectImages(references.map(({ given }) => given)))
+  const { code, stdout, stderr } = asked
   const absent = new Set(
     [...stderr.matchAll(/no such image:? (\S+)/gi)].map(([, name = '']) => parseReference(name).name),
   )
   const there = references.filter(({ name }) => !absent.has(name))
   const lines = stdout.split('\n').filter(line => line !== '')
   if (lines.length !== there.length || (code !== 0 && absent.size === 0)) {
-    throw new Problem(
-      `images: the engine does not say which of them it has: ${withoutSecrets(lastLines(stderr.trim(), 1))}`,
-    )
+    throw new Problem(`images: the engine does not say which of them it has: ${withoutSecrets(whatItSaid(asked, 1))}`)
   }
   return new Map(there.map(({ name }, index) => [name, JSON.parse(lines[index] ?? '') as Found]))
 }

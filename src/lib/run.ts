@@ -67,7 +67,7 @@ export class CommandFailed extends Error {
   /** @param limit the time-out that ended it, in milliseconds */
   constructor(argv: Argv, result: Result, endedBy?: 'timeout' | 'abort', limit = 0) {
     const late = `did not end within ${formatDuration(limit)}`
-    const how = endedBy === 'timeout' ? late : endedBy === 'abort' ? 'was ended' : `exit code ${result.code}`
+    const how = endedBy === 'timeout' ? late : endedBy === 'abort' ? 'was ended' : howItEnded(result)
     const said = lastLines(result.stderr.trim() || result.stdout.trim(), 12)
     super(`${argv.slice(0, 3).join(' ')}: ${how}${said ? `: ${said}` : ''}`)
     this.argv = argv
@@ -84,6 +84,17 @@ export class CommandMissing extends Error {
     super(`${program}: no such program on PATH`)
     this.program = program
   }
+}
+
+/** What a failed program said last, or how it ended where it said nothing: others may end our programs too. */
+export function whatItSaid(result: Result, count: number): string {
+  return lastLines(result.stderr.trim(), count) || `it said nothing, ${howItEnded(result)}`
+}
+
+/** A docker CLI that hears a signal exits with 128 + n by itself. */
+function howItEnded({ code }: Result): string {
+  const signal = Object.entries(constants.signals).find(([, number]) => code === 128 + number)?.[0]
+  return signal === undefined ? `exit code ${code}` : `ended by ${signal}`
 }
 
 /** The last lines of a text: what a failed program said last is what matters. */

@@ -21,7 +21,8 @@ export const COMMAND_RAN = 'the command 21 runs'
 
 /** What a job says whose children alone were ended: the first cause, in pre's own words. */
 const CAUSES: Readonly<Partial<Record<Stage, RegExp>>> = {
-  pull: /node-image: the engine cannot pull /,
+  // The network is made while the pull begins: what of it was still under way is the first to end.
+  pull: /node-image: the engine cannot pull |network: the engine cannot make the network \S+: it said nothing, ended by SIG/,
   nodes: /kind could not create the cluster: /,
   kubeadm: /kind could not create the cluster: /,
   preload: /images: /,

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { describe, expect, test, vi } from 'vitest'
-import { type Argv, CommandFailed, CommandMissing, createRunner, lastLines } from '../../src/lib/run.ts'
+import { type Argv, CommandFailed, CommandMissing, createRunner, lastLines, whatItSaid } from '../../src/lib/run.ts'
 
 // Real processes: what is promised here is promised of the operating system's.
 
@@ -216,6 +216,12 @@ test("a failure's message holds the last lines only", async () => {
   const { message } = await failureOf(runner.run(sh('seq 100 >&2; exit 1')))
   expect(message.split('\n')).toHaveLength(12)
   expect(message).toMatch(/\n100$/)
+})
+
+test('what a failed program said, or how it ended', () => {
+  expect(whatItSaid({ code: 1, stdout: '', stderr: 'a\nb\nc\n' }, 2)).toBe('b\nc')
+  expect(whatItSaid({ code: 3, stdout: 'out', stderr: '\n' }, 2)).toBe('it said nothing, exit code 3')
+  expect(whatItSaid({ code: 143, stdout: '', stderr: '' }, 2)).toBe('it said nothing, ended by SIGTERM')
 })
 
 test('lastLines', () => {
