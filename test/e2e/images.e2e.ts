@@ -4,9 +4,9 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type GitHubJob, startGitHubJob, type Use } from './github-job.ts'
-import { names } from './lab.ts'
+import { names, until } from './lab.ts'
 import { labInputs } from './life.ts'
-import { createGround, engineVariables, type Ground } from './place.ts'
+import { createGround, type Ended, engineVariables, type Ground } from './place.ts'
 
 const { dind, dindNewest, node, nodeContainerd2, web } = names.images
 
@@ -76,9 +76,10 @@ describe.each([
       images: [nodeContainerd2, web],
       arguments: ['--feature', 'containerd-snapshotter=true'],
     },
-    nodeImage: nodeContainerd2,
+    nodeImage: '/archives/node.tar',
     workers: 0,
     prepare: `
+      archive /archives/node.tar cat ${nodeContainerd2}
       mkdir /multi
       printf 'FROM --platform=linux/amd64 %s AS web\\nFROM scratch\\nCOPY --from=web / /\\nARG TARGETARCH\\nENV FOR=$TARGETARCH\\nCMD ["web"]\\n' \\
         ${web} >/multi/Dockerfile
@@ -170,6 +171,34 @@ describe.each([
     expect(again.log.match(/: every node had it$/gm), again.log).toHaveLength(references.length + archived.length)
   })
 
+  it.runIf(workers > 0)('does not let a node that hangs hold up the others', async () => {
+    await prepared(`build ${web} 40 late:1`)
+    const cluster = use.outputs['name']
+    const onNode = (role: string, command: string): Promise<Ended> =>
+      job.run(`docker exec ${cluster}-${role} ${command}`)
+    const signal = (name: string): Promise<Ended> =>
+      onNode('worker2', `systemctl kill --kill-whom=main --signal=${name} containerd`)
+    await signal('STOP')
+    let isOver = false
+    const load = job.useSub('load', { images: 'late:1' }).finally(() => {
+      isOver = true
+    })
+    try {
+      for (const role of ['control-plane', 'worker']) {
+        await until(`late:1 in ${role}`, 60_000, async () => {
+          const { stdout } = await onNode(role, 'crictl images')
+          return isOver || stdout.includes('library/late ') || undefined
+        })
+      }
+      expect(isOver).toBe(false)
+    } finally {
+      await signal('CONT')
+    }
+    const { code, log } = await load
+    expect(code, log).toBe(0)
+    expect(log).toMatch(/^late:1: loaded into 3 nodes, /m)
+  })
+
   it('names archives that are broken, before anything is made', async () => {
     await prepared(`
       head --bytes 1000000 /archives/plain.tar >/archives/cut.tar
@@ -180,6 +209,10 @@ describe.each([
     expect(refused.code, refused.log).toBe(1)
     for (const path of broken) expect(refused.log).toContain(`images: ${path} `)
     expect(refused.log).not.toContain('Create the cluster')
+  })
+
+  it.runIf(nodeImage.endsWith('.tar'))('took the node image from its archive', () => {
+    expect(use.log).toMatch(/^Loading the node image \S+ from \/archives\/node\.tar$/m)
   })
 
   it('removes all of it', async () => {
