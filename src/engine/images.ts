@@ -57,13 +57,12 @@ export const describeImages = (references: readonly string[]): string[] => [
 export const TIMED_OUT = 124
 
 /**
- * Reads an image archive from stdin into a node's containerd, where the kubelet looks (namespace k8s.io). One import waits
- * for another in the node, whoever began it, and ends there too when it takes too long: a killed docker CLI ends nothing.
- * With --digests the kubelet also sees by which manifest an image came.
+ * Runs what brings images in a node when nothing else of the kind runs there, whoever began it, and ends it there too when it takes too
+ * long: a killed docker CLI ends nothing.
  *
  * @param limit seconds
  */
-export const importCommand = (snapshotter: string, limit: number): string[] => [
+export const inTurn = (limit: number, command: readonly string[]): string[] => [
   'flock',
   `--timeout=${limit}`,
   // As timeout has it.
@@ -72,6 +71,14 @@ export const importCommand = (snapshotter: string, limit: number): string[] => [
   'timeout',
   '--kill-after=5',
   `${limit}`,
+  ...command,
+]
+
+/**
+ * Reads an image archive from stdin into containerd, where the kubelet looks (namespace k8s.io). With --digests the kubelet also
+ * sees by which manifest an image came.
+ */
+export const importImage = (snapshotter: string): string[] => [
   'ctr',
   '--namespace=k8s.io',
   'images',
@@ -81,12 +88,12 @@ export const importCommand = (snapshotter: string, limit: number): string[] => [
   '-',
 ]
 
-/** Does so in a node. */
+/** Does so in a node. @param limit seconds */
 export const importImages = (node: string, snapshotter: string, limit: number): string[] => [
   'exec',
   '--interactive',
   node,
-  ...importCommand(snapshotter, limit),
+  ...inTurn(limit, importImage(snapshotter)),
 ]
 
 /** Prints the ids that the containers' first processes have on the engine, a line each. */

@@ -5,11 +5,13 @@
 import { randomBytes } from 'node:crypto'
 import { removeContainers } from '../engine/containers.ts'
 import type { Docker } from '../engine/docker.ts'
-import { importCommand, pidsOf, runBeside } from '../engine/images.ts'
+import { pidsOf, runBeside } from '../engine/images.ts'
 import { messageOf } from '../lib/problem.ts'
+import { whatItSaid } from '../lib/run.ts'
 import type { Plan } from '../plan.ts'
 import type { Limits, Outcome } from './feed.ts'
 import { IMPORT_LIMIT } from './origin.ts'
+import { takeImages } from './take.ts'
 
 /** What the way needs: an image that is on the engine and has what a node has, the labels of the cluster, and the engine's socket there. */
 export interface Beside {
@@ -40,47 +42,45 @@ const OWN_BYTES = 32_768
 const SLOWER = 3
 
 /**
- * Arguments: the query for the engine, the nodes' process ids, `--`, the files to leave out, `--`, and the import's command. Prints `read BYTES` each second,
- * `whole` when all was read, `done INDEX` and `failed INDEX` for each node. It reads from no engine but the one that runs it: a socket may be
- * another's.
+ * Arguments: the query for the engine, and for each node its process id and the command that takes images there, up to `--`. Prints
+ * `read BYTES` each second, `whole` when all was read, `done INDEX` and `failed INDEX` for each node. It reads from no engine but the one
+ * that runs it: a socket may be another's.
  */
 const SCRIPT = `set -u
 query=$1; shift
-nodes=() without=()
-while [ "$1" != -- ]; do nodes+=("$1"); shift; done
-shift
-while [ "$1" != -- ]; do without+=("$1"); shift; done
-shift
 curl --silent --show-error --fail --unix-socket /engine.sock "http://engine/containers/$HOSTNAME/json" >/dev/null || exit 1
 cd "$(mktemp -d)"
 imports=()
-for i in "\${!nodes[@]}"; do
+while [ $# -gt 0 ]; do
+  i=\${#imports[@]} pid=$1 command=(); shift
+  while [ "$1" != -- ]; do command+=("$1"); shift; done
+  shift
   mkfifo "$i"
-  nsenter --mount --target "\${nodes[i]}" -- "$@" <"$i" >/dev/null & imports+=($!)
+  nsenter --mount --target "$pid" -- "\${command[@]}" <"$i" >/dev/null & imports+=($!)
 done
 mkfifo bytes
 curl --silent --show-error --fail --unix-socket /engine.sock "http://engine/images/get?$query" >bytes & curl=$!
-sent=bytes filter=
-if [ "\${#without[@]}" -gt 0 ]; then
-  mkfifo rest
-  tar --delete --file - "\${without[@]}" <bytes >rest & filter=$!
-  sent=rest
-fi
-tee --output-error=warn-nopipe "\${!nodes[@]}" <"$sent" >/dev/null & tee=$!
+tee --output-error=warn-nopipe "\${!imports[@]}" <bytes >/dev/null & tee=$!
 while sleep 1; do
   while read -r what bytes; do [ "$what" != rchar: ] || echo "read $bytes"; done <"/proc/$tee/io"
 done 2>/dev/null & ticks=$!
-wait "$curl" && { [ -z "$filter" ] || wait "$filter"; } && how=whole || how=broken
+wait "$curl" && how=whole || how=broken
 wait "$tee"
 echo "$how"
 for i in "\${!imports[@]}"; do wait "\${imports[i]}" && echo "done $i" || echo "failed $i"; done
 kill "$ticks"
 `
 
+/** A node, and what it needs not be sent: digests of layers that it has, which the engine writes as it has them. */
+export interface Taker {
+  readonly node: string
+  readonly snapshotter: string
+  readonly without: readonly string[]
+}
+
 /**
  * Brings images of the engine into nodes that all lack the same of them.
  *
- * @param targets.without digests of layers that they have, which the engine writes as it has them: that of Docker 25 and later, with the classic store
  * @param onProgress sees how many bytes were read so far
  * @returns for each node how its import ended, where `behind` is one that needs a read of its own; undefined where this way is not open
  */
@@ -88,19 +88,23 @@ export async function feedBeside(
   docker: Docker,
   way: Beside,
   images: readonly string[],
-  targets: { readonly nodes: readonly string[]; readonly snapshotter: string; readonly without: readonly string[] },
+  takers: readonly Taker[],
   log: { readonly debug: (message: string) => void; readonly onProgress?: ((bytes: number) => void) | undefined },
   limits: Limits,
 ): Promise<readonly Outcome[] | undefined> {
-  const { nodes, snapshotter } = targets
   const name = `${way.cluster}-images-${randomBytes(3).toString('hex')}`
   const ends = new Map<number, Outcome>()
   const giveUp = new AbortController()
   const deadline = new Deadline(() => giveUp.abort())
   let bytes = 0
   let isWhole = false
+  let tellAll = (): void => {}
+  const allTold = new Promise<undefined>(resolve => {
+    tellAll = () => resolve(undefined)
+  })
   const onLine = (line: string): void => {
     const [, what, number = ''] = /^(read|whole|done|failed)(?: (\d+))?$/.exec(line) ?? []
+    if (what === undefined) log.debug(`beside the engine: ${line}`)
     // Until it has all layers on its disk the engine sends nothing, however long that takes.
     if (what === 'read' && Number(number) > Math.max(bytes, OWN_BYTES)) {
       bytes = Number(number)
@@ -113,15 +117,18 @@ export async function feedBeside(
     }
     if (what === 'done') ends.set(Number(number), 'done')
     if (what === 'failed') ends.set(Number(number), 'behind')
+    if (isWhole && ends.size === takers.length) tellAll()
   }
   try {
-    const pids = (await docker.run(pidsOf(nodes))).stdout.trim().split('\n')
+    const pids = (await docker.run(pidsOf(takers.map(({ node }) => node)))).stdout.trim().split('\n')
     const query = images.map(image => `names=${encodeURIComponent(image)}`).join('&')
-    const command = importCommand(snapshotter, IMPORT_LIMIT)
-    const without = targets.without.map(digest => `blobs/${digest.replace(':', '/')}`)
-    const argv = runBeside({ ...way, name, script: SCRIPT, args: [query, ...pids, '--', ...without, '--', ...command] })
-    const { code, stderr } = await docker.try(argv, { onLine, signal: giveUp.signal, timeout: IMPORT_LIMIT * 1000 })
-    if (!isWhole) throw new Error(`exit code ${code}: ${stderr.trim()}`)
+    const commands = takers.flatMap((taker, index) => [pids[index] ?? '', ...takeImages(taker, IMPORT_LIMIT), '--'])
+    const argv = runBeside({ ...way, name, script: SCRIPT, args: [query, ...commands] })
+    const running = docker.try(argv, { onLine, signal: giveUp.signal, timeout: IMPORT_LIMIT * 1000 })
+    // The engine ends a container when all its disk is written, which is nothing to wait for.
+    const ended = await Promise.race([running, allTold])
+    running.catch(() => {})
+    if (ended !== undefined && !isWhole) throw new Error(whatItSaid(ended, 3))
   } catch (error) {
     log.debug(`The images do not go beside the engine: ${messageOf(error)}`)
     await docker.try(removeContainers([name]))
@@ -129,7 +136,7 @@ export async function feedBeside(
   } finally {
     deadline.set(undefined)
   }
-  return nodes.map((_, index) => ends.get(index) ?? 'behind')
+  return takers.map((_, index) => ends.get(index) ?? 'behind')
 }
 
 /** Acts unless it is set anew in time. */

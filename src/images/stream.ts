@@ -128,8 +128,8 @@ async function bring(
 }
 
 /**
- * Takes the way beside the engine where that is faster: much goes, and each of the nodes gets the same of it. An image without a name cannot go
- * there, since there nobody names it.
+ * Takes the way beside the engine where that is faster: much goes, and each of the nodes lacks all of it. An image without a name cannot
+ * go there, since there nobody names it.
  */
 async function goBeside(
   docker: Docker,
@@ -139,19 +139,17 @@ async function goBeside(
   const images = imagesOf(targets)
   if (beside === undefined || sum(images.map(({ size = 0 }) => size)) < WORTH_IT) return undefined
   if (images.some(({ given }) => given.includes('@'))) return undefined
+  if (targets.some(target => target.images.length < images.length)) return undefined
   const layers = [...new Set(images.flatMap(({ diffIds }) => diffIds))]
-  const wishes = targets.map(target => {
+  const canLeaveOut = beside.writesLayouts && images.every(({ isClassic }) => isClassic)
+  const takers = targets.map(target => {
     const skip = skips(target)
     const without = layers.filter(layer => skip(layer, Number.POSITIVE_INFINITY))
-    return { images: target.images.length, snapshotter: target.content.snapshotter, without }
+    return { node: target.node, snapshotter: target.content.snapshotter, without }
   })
-  const [wish, ...others] = new Map(wishes.map(one => [JSON.stringify(one), one])).values()
-  if (wish === undefined || others.length > 0 || wish.images < images.length) return undefined
-  const canLeaveOut = beside.writesLayouts && images.every(({ isClassic }) => isClassic)
-  if (wish.without.length > 0 && !canLeaveOut) return undefined
-  const nodes = targets.map(({ node }) => node)
+  if (!canLeaveOut && takers.some(({ without }) => without.length > 0)) return undefined
   const given = images.map(image => image.given)
-  return feedBeside(docker, beside, given, { ...wish, nodes }, { debug, onProgress }, limits)
+  return feedBeside(docker, beside, given, takers, { debug, onProgress }, limits)
 }
 
 const lacks =
