@@ -28,6 +28,9 @@ const CAUSES: Readonly<Partial<Record<Stage, RegExp>>> = {
   preload: /images: /,
 }
 
+/** What a job says that got over it. */
+const ALL_CAME = /: loaded into 1 node/
+
 /** The line with which a job says what it removed of another's. */
 export const LEFT = 'Removed what other jobs left on the engine: '
 
@@ -48,11 +51,16 @@ export function judge(run: Run, { cluster, code, log, next, over, removing }: Ou
     isReady && host === 'github'
       ? [0]
       : target === 'children'
-        ? [1]
+        ? // An import that was ended is begun once more, and may be all that was.
+          stage === 'preload'
+          ? [0, 1]
+          : [1]
         : [...new Set([codeOf[heard], codeOf[signal], ...ofAgent])]
   const cause =
     target === 'children'
-      ? CAUSES[stage]
+      ? code === 0
+        ? ALL_CAME
+        : CAUSES[stage]
       : signal === 'SIGKILL' || isReady
         ? undefined
         : new RegExp(`Cancelled \\(${heard}\\)\\.`)
