@@ -97,20 +97,26 @@ export async function removeCluster(
     ...(await remover.ids(clusterContainers(cluster))),
     ...(await remover.ids(clusterServices(cluster))),
   ]
+  const listVolumes = async (): Promise<string[]> =>
+    (await remover.ids(clusterVolumes(cluster))).filter(name => name !== target.record)
+  const listNetworks = (): Promise<string[]> => ownNetworks(target, remover)
+  const someMayCome = nodes.length + services.length < plannedContainers(target).length
   // Force kills: a stop would wait for the node's init to the end of its time-out.
   const endThaw = cgroupVersion === '1' && nodes.length > 0 ? thawLate(docker, nodes) : () => {}
-  await remover.remove([...nodes, ...services], listAgain, removeContainers).finally(endThaw)
-  const someMayCome = nodes.length + services.length < plannedContainers(target).length
+  // What else there is is listed meanwhile, unless more may come.
+  const [volumes, networks] = await Promise.all([
+    someMayCome ? undefined : listVolumes(),
+    someMayCome ? undefined : listNetworks(),
+    remover.remove([...nodes, ...services], listAgain, removeContainers).finally(endThaw),
+  ])
   const late = someMayCome ? await removeLateNodes(docker, target, remover.left()) : 0
   // Where an earlier post was ended half-way it has left already, and the engine says so.
   if (container !== undefined) {
     await docker.try(disconnectNetwork(target.network, container), { timeout: remover.left() })
   }
-  const listVolumes = async (): Promise<string[]> =>
-    (await remover.ids(clusterVolumes(cluster))).filter(name => name !== target.record)
-  const [networks] = await Promise.all([
-    removeOwnNetworks(docker, target, remover),
-    listVolumes().then(volumes => remover.remove(volumes, listVolumes, removeVolumes)),
+  const [network] = await Promise.all([
+    removeOwnNetworks(docker, target, networks ?? (await listNetworks()), remover),
+    remover.remove(volumes ?? (await listVolumes()), listVolumes, removeVolumes),
   ])
   // The mark goes after the record: who sees the record without it takes this cluster for one that stays.
   const marks = target.networkIsTheUsers ? [markOf(target)] : []
@@ -122,9 +128,9 @@ export async function removeCluster(
   const parts = [
     count(nodes.length + late, 'node'),
     ...(services.length > 0 && target.registry !== undefined ? ['its registry'] : []),
-    ...(networks === 'removed' ? ['its network'] : []),
+    ...(network === 'removed' ? ['its network'] : []),
   ]
-  const staying = networks === 'stays' ? `; the network ${target.network} stays, others are on it` : ''
+  const staying = network === 'stays' ? `; the network ${target.network} stays, others are on it` : ''
   return `${cluster} (${parts.join(', ').replace(/, ([^,]*)$/, ' and $1')}${staying})`
 }
 
@@ -254,35 +260,34 @@ function removing(docker: Docker, limit: number): Removing {
   }
 }
 
+/** The ids of the cluster's networks: its own, or one that the users of several clusters share by its name. */
+async function ownNetworks({ cluster, network, networkIsTheUsers }: Target, remover: Removing): Promise<string[]> {
+  // By its name too: where somebody pruned it before it had a node, kind has made it anew, without our labels.
+  const byName = networkIsTheUsers ? madeNetworks(network) : networkNamed(network)
+  const found = await Promise.all([clusterNetworks(cluster), byName].map(remover.ids))
+  return [...new Set(found.flat())]
+}
+
 /**
- * Removes the cluster's networks: its own, or one that the users of several clusters share by its name, which stays where
- * others are on it, for the last of their clusters to remove. From the cluster's own one, other containers of the job
- * are taken: what they came for is gone.
+ * Removes the cluster's networks. A shared one stays where others are on it, for the last of their clusters to remove. From the
+ * cluster's own one, other containers of the job are taken: what they came for is gone.
  */
 async function removeOwnNetworks(
   docker: Docker,
   target: Target,
+  own: readonly string[],
   remover: Removing,
 ): Promise<'none' | 'removed' | 'stays'> {
-  const { cluster, network, networkIsTheUsers } = target
-  if (networkIsTheUsers) {
-    const [own, made] = await Promise.all([remover.ids(clusterNetworks(cluster)), remover.ids(madeNetworks(network))])
-    const shared = [...new Set([...own, ...made])]
-    if (shared.length === 0) return 'none'
+  if (own.length === 0) return 'none'
+  if (target.networkIsTheUsers) {
     if (await othersStay(docker, target, remover)) return 'stays'
-    const removed = await docker.try(removeNetworks(shared), { timeout: remover.left() })
+    const removed = await docker.try(removeNetworks(own), { timeout: remover.left() })
     if (removed.code === 0 || /not found/i.test(removed.stderr)) return 'removed'
     if (/has active endpoints/i.test(removed.stderr)) return 'stays'
-    throw new CommandFailed(['docker', ...removeNetworks(shared)], removed)
+    throw new CommandFailed(['docker', ...removeNetworks(own)], removed)
   }
-  // By its name too: where somebody pruned it before it had a node, kind has made it anew, without our labels.
-  const list = async (): Promise<string[]> => {
-    const found = await Promise.all([clusterNetworks(cluster), networkNamed(network)].map(remover.ids))
-    return [...new Set(found.flat())]
-  }
-  const own = await list()
   const emptied = async (): Promise<string[]> => {
-    const still = await list()
+    const still = await ownNetworks(target, remover)
     for (const id of still) {
       const members = await docker.try(networkMembers(id), { timeout: remover.left() })
       for (const member of members.stdout.split('\n').filter(line => line !== '')) {
@@ -292,5 +297,5 @@ async function removeOwnNetworks(
     return still
   }
   await remover.remove(own, emptied, removeNetworks)
-  return own.length > 0 ? 'removed' : 'none'
+  return 'removed'
 }
