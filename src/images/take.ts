@@ -8,7 +8,8 @@ import { importImage, inTurn } from '../engine/images.ts'
  * its content, and `ctr content ingest` makes it known: it is given the file, and copies nothing of what lies there already, since
  * namespaces share content (containerd's metadata/content.go); otherwise it copies all. What is small is not worth programs of its
  * own, and is imported. That content is what its name says is seen when it is unpacked. Until images refer to it, a root
- * keeps the garbage collector from it (containerd's docs/garbage-collection.md).
+ * keeps the garbage collector from it (containerd's docs/garbage-collection.md). As containerd sees that its content is on the disk, so does this,
+ * while the processors unpack: or else the removal of the node would have to wait for it.
  */
 const SCRIPT = `set -euo pipefail
 at=$1 snapshotter=$2; shift 2
@@ -33,6 +34,7 @@ if [ -n "$large" ]; then
   for digest in $large; do
     [ -e "$store/$digest" ] || ln "blobs/sha256/$digest" "$store/"
     ingest "blobs/sha256/$digest" "$digest"
+    sync --data "$store/$digest" &
     rm "blobs/sha256/$digest"
   done
   rm root
