@@ -82,12 +82,20 @@ export async function removeCluster(
 ): Promise<string | undefined> {
   const { cluster } = target
   const remover = removing(docker, limit)
-  const [record, nodes, services] = await Promise.all([
+  const known = seen ?? []
+  // Force kills: a stop would wait for the node's init to the end of its time-out.
+  const endThaw = cgroupVersion === '1' && known.length > 0 ? thawLate(docker, known) : () => {}
+  // What takes longest begins at once: nobody else has nodes of these ids.
+  const begun = remover.begin(known, removeContainers).finally(endThaw)
+  const [record, listed, services] = await Promise.all([
     findRecord(docker, target.record),
     remover.ids(clusterContainers(cluster)),
     remover.ids(clusterServices(cluster)),
   ])
-  const isPruned = record === undefined && seen !== undefined && (await hasLeft(target.use, nodes, seen, remover))
+  const isPruned =
+    record === undefined &&
+    seen !== undefined &&
+    (await hasLeft(target.use, [...listed, ...(await begun)], seen, remover))
   if (record?.[LABEL.use] !== target.use && !isPruned) {
     // An earlier removal may have been ended between its last two commands.
     if (target.networkIsTheUsers) await docker.try(removeVolumes([markOf(target)]), { timeout: remover.left() })
@@ -100,15 +108,17 @@ export async function removeCluster(
   const listVolumes = async (): Promise<string[]> =>
     (await remover.ids(clusterVolumes(cluster))).filter(name => name !== target.record)
   const listNetworks = (): Promise<string[]> => ownNetworks(target, remover)
-  const someMayCome = nodes.length + services.length < plannedContainers(target).length
-  // Force kills: a stop would wait for the node's init to the end of its time-out.
-  const endThaw = cgroupVersion === '1' && nodes.length > 0 ? thawLate(docker, nodes) : () => {}
+  const someMayCome = new Set([...known, ...listed]).size + services.length < plannedContainers(target).length
   // What else there is is listed meanwhile, unless more may come.
-  const [volumes, networks] = await Promise.all([
+  const [volumes, networks, gone] = await Promise.all([
     someMayCome ? undefined : listVolumes(),
     someMayCome ? undefined : listNetworks(),
-    remover.remove([...nodes, ...services], listAgain, removeContainers).finally(endThaw),
+    begun,
   ])
+  const nodes = [...new Set([...gone, ...listed])]
+  const rest = [...nodes, ...services].filter(id => !gone.includes(id))
+  const endLateThaw = cgroupVersion === '1' && rest.length > 0 ? thawLate(docker, rest) : () => {}
+  await remover.remove(rest, listAgain, removeContainers).finally(endLateThaw)
   const late = someMayCome ? await removeLateNodes(docker, target, remover.left()) : 0
   // Where an earlier post was ended half-way it has left already, and the engine says so.
   if (container !== undefined) {
@@ -215,6 +225,8 @@ interface Removing {
   left(): number
   /** What a list of the engine's prints. */
   ids(args: readonly string[]): Promise<string[]>
+  /** Tries to remove what may be there. @returns what was removed */
+  begin(ids: readonly string[], argv: (ids: readonly string[]) => string[]): Promise<readonly string[]>
   /**
    * Removes what is there. The engine may refuse once (what it has begun to remove for somebody else, it removes only once) or
    * hang once: then what a new list still has is tried again.
@@ -239,6 +251,11 @@ function removing(docker: Docker, limit: number): Removing {
   return {
     left,
     ids,
+    begin: async (ids, argv) => {
+      if (ids.length === 0) return []
+      const tried = await docker.try(argv(ids), { timeout: Math.min(TRY_LIMIT, left()) }).catch(() => undefined)
+      return tried?.stdout.split('\n').filter(line => line !== '') ?? []
+    },
     remove: async (there, list, argv) => {
       for (let ids = there; ids.length > 0; ids = await list()) {
         let refusal: string

@@ -148,6 +148,17 @@ describe('the removal of a network', () => {
   })
 })
 
+test('nodes that are known by their ids are removed once, before anything is looked up', async () => {
+  const { docker, asked } = engine({
+    'volume inspect': ok(JSON.stringify(own.labels)),
+    'ps --all --quiet --no-trunc --filter=label=io.x-k8s.kind.cluster=c': ok('node\n'),
+    'rm --force --volumes node': ok('node\n'),
+  })
+  expect(await removeCluster(docker, own, { seen: ['node'] })).toBe('c (1 node)')
+  expect(asked[0]).toBe('rm --force --volumes node')
+  expect(asked.filter(line => line.startsWith('rm '))).toHaveLength(1)
+})
+
 describe('the removal of a cluster whose record somebody has pruned', () => {
   const pruned = { 'volume inspect': no('Error: No such volume: kind-in-dind-c') }
   const ofKind = 'ps --all --quiet --no-trunc --filter=label=io.x-k8s.kind.cluster=c'
@@ -175,7 +186,7 @@ describe('the removal of a cluster whose record somebody has pruned', () => {
   test("is none of a cluster of that name that is somebody else's", async () => {
     const { docker, asked } = engine({ ...pruned, [ofKind]: ok('another\n') })
     expect(await removeCluster(docker, own, { seen: ['node'] })).toBeUndefined()
-    expect(asked.filter(line => / rm |^rm /.test(line))).toEqual([])
+    expect(asked.filter(line => / rm |^rm /.test(line))).toEqual(['rm --force --volumes node'])
   })
 
   test('is none where the record is of another use', async () => {
