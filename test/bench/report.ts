@@ -14,6 +14,12 @@ export interface Results {
   readonly machine: string
 }
 
+const PARTS_SHOWN = `A plain load of the four images into one node, without anything of ours: what each part adds.
+
+![where the time of a plain load goes](where-the-time-goes.svg)
+
+`
+
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`
 const spread = (samples: Samples): string =>
   `${(Math.min(...samples) / 1000).toFixed(1)}–${seconds(Math.max(...samples))}`
@@ -58,17 +64,9 @@ ${table(['what', 'ours', 'baseline', 'result', 'must', 'aim'], rows)}
 
 Rounds: ${[...new Set(measured(results).map(({ ours }) => ours.length))].sort((a, b) => a - b).join(', ')}.
 
-## How a load grows
+${growth.length === 0 ? '' : `## How a load grows\n\n${table(['nodes', 'images', 'ours', 'one `kind load`', 'ratio'], growth)}\n\n`}## Where the time goes
 
-${table(['nodes', 'images', 'ours', 'one `kind load`', 'ratio'], growth)}
-
-## Where the time goes
-
-A plain load of the four images into one node, without anything of ours: what each part adds.
-
-![where the time of a plain load goes](where-the-time-goes.svg)
-
-As perf tells it, with two nodes on two processors: the engine's save has one processor for a good quarter of the time, since it hashes and writes all
+${results.parts.length === 0 ? '' : PARTS_SHOWN}As perf tells it, with two nodes on two processors: the engine's save has one processor for a good quarter of the time, since it hashes and writes all
 layers to its disk before it sends the first byte. Then half of the time goes into the way through each containerd's API, 10 ms of the
 machine for each MB: gRPC, a quarter of it the garbage collection of what that allocates, a tenth the hashing. Writing the same bytes to a
 file costs 1 ms. The rest is unpacking: as many files as the layers hold, in each node. So ours reads the engine once for all nodes, keeps
