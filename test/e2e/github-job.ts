@@ -148,7 +148,7 @@ export async function startGitHubJob(
     const running = runAction(key, action.runs.main, { ...inputVariables(inputs), ...own })
     return {
       ended: running.then(after => takeOver(inputs, after)),
-      signal: (name, target) => signalProgram(place, action.runs.main, name, target),
+      signal: (name, target) => signalProgram(place, action.runs.main, name, { target, job: id }),
     }
   }
 
@@ -175,10 +175,19 @@ export async function startGitHubJob(
  * Signals a program of the action, where it runs in the step.
  *
  * @param program as action.yml names it
+ * @param given.job whose it is, where several are under way; what runs alone otherwise
  * @throws Error where there is nothing to signal
  */
-export async function signalProgram(place: Step, program: string, name: Signal, target: Target = 'pre'): Promise<void> {
-  const script = `pid=$(grep --files-with-matches --null-data -xFf - /proc/[0-9]*/cmdline | cut -d/ -f3)
+export async function signalProgram(
+  place: Step,
+  program: string,
+  name: Signal,
+  { target = 'pre', job = '' }: { readonly target?: Target | undefined; readonly job?: string } = {},
+): Promise<void> {
+  const script = `pid=
+    for each in $(grep --files-with-matches --null-data -xFf - /proc/[0-9]*/cmdline | cut -d/ -f3); do
+      [ -n "$4" ] && ! grep --quiet --null-data -xF "GITHUB_JOB=$4" "/proc/$each/environ" || pid=$each
+    done
     [ -n "$pid" ] || { echo "no $1 runs" >&2; exit 1; }
     case $3 in
       pre) kill -s "$2" "$pid" ;;
@@ -190,7 +199,7 @@ export async function signalProgram(place: Step, program: string, name: Signal, 
         kill -s "$2" $children || true ;;
     esac`
   // The path comes on stdin, so that nothing else has it on its command line.
-  const { code, log } = await place.run(['bash', '-c', script, 'bash', program, name.slice(3), target], {
+  const { code, log } = await place.run(['bash', '-c', script, 'bash', program, name.slice(3), target, job], {
     input: `${ACTION}/${program}`,
   })
   if (code !== 0) throw new Error(log)
