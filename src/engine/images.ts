@@ -78,7 +78,7 @@ export const inTurn = (limit: number, command: readonly string[]): string[] => [
  * Reads an image archive from stdin into containerd, where the kubelet looks (namespace k8s.io). With --digests the kubelet also
  * sees by which manifest an image came.
  */
-export const importImage = (snapshotter: string): string[] => [
+export const ctrImport = (snapshotter: string): string[] => [
   'ctr',
   '--namespace=k8s.io',
   'images',
@@ -93,7 +93,7 @@ export const importImages = (node: string, snapshotter: string, limit: number): 
   'exec',
   '--interactive',
   node,
-  ...inTurn(limit, importImage(snapshotter)),
+  ...inTurn(limit, ctrImport(snapshotter)),
 ]
 
 /** Prints the ids that the containers' first processes have on the engine, a line each. */

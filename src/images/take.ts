@@ -1,21 +1,22 @@
 /** What a node runs to take images that come beside the engine. */
-import { importImage, inTurn } from '../engine/images.ts'
+import { ctrImport, inTurn } from '../engine/images.ts'
 
 /**
  * Arguments: containerd's folder, the snapshotter, and the files of the layout to leave out.
  *
- * Through containerd's API each byte costs about eight times what it costs to write it. So what is large is put to where containerd keeps
- * its content, and `ctr content ingest` makes it known: it is given the file, and copies nothing of what lies there already, since
- * namespaces share content (containerd's metadata/content.go); otherwise it copies all. What is small is not worth programs of its
- * own, and is imported. That content is what its name says is seen when it is unpacked. Until images refer to it, a root
- * keeps the garbage collector from it (containerd's docs/garbage-collection.md). As containerd sees that its content is on the disk, so does this,
- * while the processors unpack: or else the removal of the node would have to wait for it.
+ * Through containerd's API each byte costs about eight times what it costs to write it (test/bench/RESULTS.md). So what is large is put to where
+ * containerd keeps its content, and `ctr content ingest` makes it known: it is given the file, and copies nothing of what lies there
+ * already, since namespaces share content (containerd's metadata/content.go); otherwise it copies all. What is small is not worth
+ * programs of its own, and is imported. Whether content is what its name says shows when it is unpacked. Until images refer to it,
+ * a root keeps the garbage collector from it (containerd's docs/garbage-collection.md). It is written to the disk while the processors unpack, as
+ * containerd does before it goes on: else the node's removal would have to wait for that.
  */
 const SCRIPT = `set -euo pipefail
 at=$1 snapshotter=$2; shift 2
 store=$at/io.containerd.content.v1.content/blobs/sha256
-cd "$(mktemp --directory "$at/kind-in-dind.XXXXXX")"
-trap 'rm --recursive "$PWD"' EXIT
+folder=$(mktemp --directory "$at/kind-in-dind.XXXXXX")
+trap 'rm --recursive "$folder"' EXIT
+cd "$folder"
 content() { ctr --namespace=k8s.io content "$@"; }
 # FILE DIGEST
 ingest() {
@@ -39,7 +40,7 @@ if [ -n "$large" ]; then
   done
   rm root
 fi
-tar --create --file=- . | ${importImage('"$snapshotter"').join(' ')}
+tar --create --file=- . | ${ctrImport('"$snapshotter"').join(' ')}
 [ -z "$root" ] || content label "sha256:$root" containerd.io/gc.root= >/dev/null
 `
 

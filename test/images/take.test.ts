@@ -14,15 +14,16 @@ let store: string
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'take-'))
   store = join(folder, 'containerd/io.containerd.content.v1.content/blobs/sha256')
-  for (const made of ['bin', 'layout/blobs/sha256', 'imported']) mkdirSync(join(folder, made), { recursive: true })
+  for (const made of ['bin', 'layout/blobs/sha256', 'imported', 'cwd'])
+    mkdirSync(join(folder, made), { recursive: true })
   mkdirSync(store, { recursive: true })
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
-/** @param given.ctr what it does when content is made known */
+/** @param given.ctr what it does when content is made known; given.at containerd's folder */
 async function take(
   files: Readonly<Record<string, Buffer>>,
-  { without = [] as string[], ctr = 'wc -c' } = {},
+  { without = [] as string[], ctr = 'wc -c', at = join(folder, 'containerd') } = {},
 ): Promise<Result> {
   for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, 'layout', name), content)
   const program = (name: string, script: string): void =>
@@ -36,9 +37,9 @@ async function take(
     esac`,
   )
   const runner = createRunner({ env: { PATH: `${folder}/bin:${process.env['PATH']}` } })
-  const command = takeImages({ snapshotter: 'native', without }, 60, join(folder, 'containerd'))
+  const command = takeImages({ snapshotter: 'native', without }, 60, at)
   const packed: Argv = ['bash', '-c', `tar c -C ${folder}/layout . | "$@"`, 'pack', ...command]
-  return runner.try(packed)
+  return runner.try(packed, { cwd: join(folder, 'cwd') })
 }
 
 const calls = (): string[] => readFileSync(join(folder, 'calls'), 'utf8').trim().split('\n')
@@ -89,4 +90,12 @@ test('a failure is one, and leaves no folder', async () => {
   expect(code).not.toBe(0)
   expect(existsSync(join(folder, 'imported/index.json'))).toBe(false)
   expect(readdirSync(join(folder, 'containerd'))).toEqual(['io.containerd.content.v1.content'])
+})
+
+test('without a folder to work in nothing is written or removed', async () => {
+  writeFileSync(join(folder, 'cwd/bystander'), '')
+  const { code } = await take({ 'blobs/sha256/aa': LARGE }, { at: join(folder, 'gone') })
+  expect(code).not.toBe(0)
+  expect(existsSync(join(folder, 'calls'))).toBe(false)
+  expect(readdirSync(join(folder, 'cwd'))).toEqual(['bystander'])
 })
