@@ -49,7 +49,7 @@ const SLOWER = 3
 const SCRIPT = `set -u
 query=$1; shift
 curl --silent --show-error --fail --unix-socket /engine.sock "http://engine/containers/$HOSTNAME/json" >/dev/null || exit 1
-cd "$(mktemp -d)"
+folder=$(mktemp -d) && cd "$folder" || exit 1
 imports=()
 while [ $# -gt 0 ]; do
   i=\${#imports[@]} pid=$1 command=(); shift
@@ -79,7 +79,7 @@ export interface Taker {
 }
 
 /**
- * Brings images of the engine into nodes that all lack the same of them.
+ * Brings images of the engine into nodes that lack all of them.
  *
  * @param onProgress sees how many bytes were read so far
  * @returns for each node how its import ended, where `behind` is one that needs a read of its own; undefined where this way is not open
@@ -128,6 +128,8 @@ export async function feedBeside(
     // The engine ends a container when all its disk is written, which is nothing to wait for.
     const ended = await Promise.race([running, allTold])
     running.catch(() => {})
+    // Nor is its client, which has told all.
+    if (ended === undefined) giveUp.abort()
     if (ended !== undefined && !isWhole) throw new Error(whatItSaid(ended, 3))
   } catch (error) {
     log.debug(`The images do not go beside the engine: ${messageOf(error)}`)
