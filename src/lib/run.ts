@@ -91,10 +91,12 @@ export function whatItSaid(result: Result, count: number): string {
   return lastLines(result.stderr.trim(), count) || `it said nothing, ${howItEnded(result)}`
 }
 
-/** A docker CLI that hears a signal exits with 128 + n by itself. */
+/** For one that this program did not end. A docker CLI that hears a signal exits with 128 + n by itself. */
 function howItEnded({ code }: Result): string {
   const signal = Object.entries(constants.signals).find(([, number]) => code === 128 + number)?.[0]
-  return signal === undefined ? `exit code ${code}` : `ended by ${signal}`
+  if (signal === undefined) return `exit code ${code}`
+  const whose = signal === 'SIGKILL' ? ', which the kernel sends where memory is short' : ''
+  return `ended by ${signal} from outside${whose}`
 }
 
 /** The last lines of a text: what a failed program said last is what matters. */

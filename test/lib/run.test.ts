@@ -221,7 +221,8 @@ test("a failure's message holds the last lines only", async () => {
 test('what a failed program said, or how it ended', () => {
   expect(whatItSaid({ code: 1, stdout: '', stderr: 'a\nb\nc\n' }, 2)).toBe('b\nc')
   expect(whatItSaid({ code: 3, stdout: 'out', stderr: '\n' }, 2)).toBe('it said nothing, exit code 3')
-  expect(whatItSaid({ code: 143, stdout: '', stderr: '' }, 2)).toBe('it said nothing, ended by SIGTERM')
+  expect(whatItSaid({ code: 143, stdout: '', stderr: '' }, 2)).toBe('it said nothing, ended by SIGTERM from outside')
+  expect(whatItSaid({ code: 137, stdout: '', stderr: '' }, 2)).toMatch(/ended by SIGKILL from outside, .*memory/)
 })
 
 test('lastLines', () => {
