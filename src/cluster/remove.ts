@@ -83,10 +83,11 @@ export async function removeCluster(
   const { cluster } = target
   const remover = removing(docker, limit)
   const known = seen ?? []
-  // Force kills: a stop would wait for the node's init to the end of its time-out.
-  const endThaw = cgroupVersion === '1' && known.length > 0 ? thawLate(docker, known) : () => {}
-  // What takes longest begins at once: nobody else has nodes of these ids.
-  const begun = remover.begin(known, removeContainers).finally(endThaw)
+  const thawing = (ids: readonly string[]): (() => void) =>
+    cgroupVersion === '1' && ids.length > 0 ? thawLate(docker, ids) : () => {}
+  // What takes longest begins at once: nobody else has nodes of these ids. Force kills: a stop would wait for the node's init to
+  // the end of its time-out.
+  const begun = remover.begin(known, removeContainers).finally(thawing(known))
   const [record, listed, services] = await Promise.all([
     findRecord(docker, target.record),
     remover.ids(clusterContainers(cluster)),
@@ -97,6 +98,7 @@ export async function removeCluster(
     seen !== undefined &&
     (await hasLeft(target.use, [...listed, ...(await begun)], seen, remover))
   if (record?.[LABEL.use] !== target.use && !isPruned) {
+    await begun
     // An earlier removal may have been ended between its last two commands.
     if (target.networkIsTheUsers) await docker.try(removeVolumes([markOf(target)]), { timeout: remover.left() })
     return undefined
@@ -117,8 +119,7 @@ export async function removeCluster(
   ])
   const nodes = [...new Set([...gone, ...listed])]
   const rest = [...nodes, ...services].filter(id => !gone.includes(id))
-  const endLateThaw = cgroupVersion === '1' && rest.length > 0 ? thawLate(docker, rest) : () => {}
-  await remover.remove(rest, listAgain, removeContainers).finally(endLateThaw)
+  await remover.remove(rest, listAgain, removeContainers).finally(thawing(rest))
   const late = someMayCome ? await removeLateNodes(docker, target, remover.left()) : 0
   // Where an earlier post was ended half-way it has left already, and the engine says so.
   if (container !== undefined) {
