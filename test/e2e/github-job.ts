@@ -186,9 +186,12 @@ export async function signalProgram(
 ): Promise<void> {
   const script = `pid=
     for each in $(grep --files-with-matches --null-data -xFf - /proc/[0-9]*/cmdline | cut -d/ -f3); do
-      [ -n "$4" ] && ! grep --quiet --null-data -xF "GITHUB_JOB=$4" "/proc/$each/environ" || pid=$each
+      [ -n "$4" ] && ! grep --quiet --null-data -xF "GITHUB_JOB=$4" "/proc/$each/environ" || pid+=\${pid:+ }$each
     done
-    [ -n "$pid" ] || { echo "no $1 runs" >&2; exit 1; }
+    case $pid in
+      '') echo "no $1 runs" >&2; exit 1 ;;
+      *' '*) echo "several $1 run: $pid" >&2; exit 1 ;;
+    esac
     case $3 in
       pre) kill -s "$2" "$pid" ;;
       group) kill -s "$2" -- "-$(cut -d' ' -f5 "/proc/$pid/stat")" ;;
