@@ -2,13 +2,11 @@ import { expect, test } from 'vitest'
 import { plannedContainers, removeLateNodes } from '../../src/cluster/late-nodes.ts'
 import type { Docker } from '../../src/engine/docker.ts'
 import type { Result } from '../../src/lib/run.ts'
+import { no, ok } from '../answers.ts'
 import { aPlan } from '../builders.ts'
 
 const plan = aPlan({ options: { name: 'c', workers: 1 } })
 const LIMIT = 5000
-
-const ok = (stdout = ''): Result => ({ code: 0, stdout, stderr: '' })
-const no = (stderr: string): Result => ({ code: 1, stdout: '', stderr })
 
 /**
  * An engine as moby's is: a container that it creates holds its name from the start, and is there only later.

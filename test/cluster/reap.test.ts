@@ -3,6 +3,7 @@ import { reap, staleness } from '../../src/cluster/reap.ts'
 import type { Holding } from '../../src/cluster/survey.ts'
 import type { Docker } from '../../src/engine/docker.ts'
 import { CommandFailed, type Result } from '../../src/lib/run.ts'
+import { no, ok } from '../answers.ts'
 import { aPlan } from '../builders.ts'
 
 const HOUR = 3600
@@ -37,9 +38,6 @@ describe('of what is on the engine', () => {
     expect(staleness(holding({ owner: '' }), { owner: '', job: 'job-2' }, NOW * 1000)).toBeUndefined()
   })
 })
-
-const ok = (stdout = ''): Result => ({ code: 0, stdout, stderr: '' })
-const no = (stderr: string): Result => ({ code: 1, stdout: '', stderr })
 
 const plan = aPlan({ options: { name: 'c' }, identity: { owner: 'runner-1', job: 'job-1' }, now: NOW * 1000 })
 const line = (id: string, more: object = {}): string =>
