@@ -1,12 +1,11 @@
 /** Jobs that are ended too early, on both hosts and one engine; and how all that they touch looks before and after. */
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer, type Socket } from 'node:net'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { KIND_CLUSTER_LABEL, LABEL, recordName } from '../../src/plan.ts'
-import { kindPath, startReleasePage } from '../release-page.ts'
 import { type Buildkite, startBuildkite } from './buildkite.ts'
 import { COMMAND_RAN, type Outcome } from './ends-judge.ts'
+import { situation } from './ends-stages.ts'
 import { endsAll, type HostName, hookOf, type Run, type Stage } from './ends-table.ts'
 import { type EngineEvent, type Matches, type Watch, watchEngine } from './events.ts'
 import { type GitHubJob, type RunningUse, startGitHubJob } from './github-job.ts'
@@ -16,8 +15,8 @@ import { createGround, engineVariables, type Ground, prepare, type Sidecar, type
 
 const { node, web } = names.images
 
-/** How long a stage may take to be reached, in milliseconds. */
-const REACH_LIMIT = 180_000
+/** How long an engine may take to start again, in milliseconds. */
+const START_LIMIT = 180_000
 
 /** The one runner and the one agent of a place: each has one job at a time. */
 const RUNNER = 'ends'
@@ -94,7 +93,7 @@ export async function createEnds(): Promise<Ends> {
       restart: async () => {
         await made.watch.end()
         await docker('restart', '--signal', 'KILL', sidecar.name)
-        await until('the engine', REACH_LIMIT, () => sidecar.docker('version'))
+        await until('the engine', START_LIMIT, () => sidecar.docker('version'))
         made.watch = watchSidecar(sidecar)
       },
     }
@@ -164,113 +163,14 @@ async function makeBystanders({ sidecar, step }: Place): Promise<void> {
 
 let jobs = 0
 
-/** A stage of a cluster's start: what a job is given to come there, and how it is known that it has. */
-interface Situation {
-  readonly cluster: string
-  readonly options: Readonly<Record<string, string>>
-  readonly env: Readonly<Record<string, string>>
-  /** What the log says when it is there; undefined where something else tells. */
-  readonly line: RegExp | undefined
-  /** Whether it is there; undefined where the log tells. */
-  readonly reached: Promise<unknown> | undefined
-  release(): Promise<void>
-}
-
-/** @param cache gives a new and empty folder for tools, by the name of a variable that makes the host use it */
-async function situation(
-  { ground, gateway, watch }: Place,
-  stage: Stage,
-  cache: () => Promise<Readonly<Record<string, string>>>,
-): Promise<Situation> {
-  const cluster = `ends-${++jobs}`
-  const its = (type: string, action: string): Matches => {
-    const name = type === 'network' ? recordName(cluster) : `${cluster}-control-plane`
-    return ({ Type, Action, Actor }: EngineEvent) =>
-      Type === type && Action.includes(action) && Actor.Attributes['name'] === name
-  }
-  const plain = {
-    ...{ cluster, env: {}, line: undefined, reached: undefined, release: async () => {} },
-    options: { ...labInputs(ground), name: cluster },
-  }
-  switch (stage) {
-    case 'before the plan': {
-      const silent = await listen(gateway)
-      return {
-        ...plain,
-        env: { DOCKER_HOST: `tcp://${gateway}:${silent.port}` },
-        reached: silent.met,
-        release: silent.close,
-      }
-    }
-    case 'download': {
-      const path = kindPath(names.kindVersion)
-      const page = await startReleasePage({ files: { [path]: { file: names.tools.kind } }, address: gateway })
-      page.fault(path, { kind: 'stall' })
-      return {
-        ...plain,
-        options: { ...plain.options, 'download-url': `kind=${page.templates.kind}` },
-        env: await cache(),
-        reached: until('the download', REACH_LIMIT, async () => page.count(path) > 0 || undefined),
-        release: page.close,
-      }
-    }
-    case 'pull': {
-      const silent = await listen(gateway)
-      return {
-        ...plain,
-        options: { ...plain.options, 'node-image': `${gateway}:${silent.port}/node:v1.34.4` },
-        reached: silent.met,
-        release: silent.close,
-      }
-    }
-    case 'network':
-      return { ...plain, reached: watch.first(its('network', 'create')) }
-    case 'nodes':
-      return { ...plain, reached: watch.first(its('container', 'create')) }
-    case 'kubeadm':
-      return { ...plain, reached: watch.first(its('container', 'exec_start: kubeadm init')) }
-    case 'preload':
-      return {
-        ...plain,
-        options: { ...plain.options, images: web },
-        reached: watch.first(its('container', 'images import')),
-      }
-    case 'waiting':
-      return { ...plain, line: /Load images, wait until all is ready/ }
-    case 'just after ready':
-      return { ...plain, line: /Kubernetes v\S+ is ready after/ }
-  }
-}
-
-/** Listens, and never answers. */
-async function listen(address: string): Promise<{ port: number; met: Promise<void>; close: () => Promise<void> }> {
-  const sockets = new Set<Socket>()
-  let meet = (): void => {}
-  const met = new Promise<void>(resolve => {
-    meet = resolve
-  })
-  const server = createServer(socket => {
-    sockets.add(socket.on('error', () => {}))
-    meet()
-  })
-  await new Promise<void>(resolve => server.listen(0, address, resolve))
-  const { port } = server.address() as { port: number }
-  return {
-    ...{ port, met },
-    close: async () => {
-      for (const socket of sockets) socket.destroy()
-      await new Promise(resolve => server.close(resolve))
-    },
-  }
-}
-
 /** What gets nowhere, but comes as far as the look at what other jobs left: its name makes it wait for that. */
 const FAILING = { images: 'absent:ci', pull: 'never' }
 
 async function beginOnGitHub(place: Place, stage: Stage, runner = RUNNER): Promise<Begun> {
   const { step } = place
-  const tools = `/tools-${jobs + 1}`
-  const { cluster, options, env, line, reached, release } = await situation(place, stage, async () => {
+  const cluster = `ends-${++jobs}`
+  const tools = `/tools-of-${cluster}`
+  const { options, env, line, reached, release } = await situation(place, cluster, stage, async () => {
     await prepare(step, `mkdir ${tools}`)
     return { RUNNER_TOOL_CACHE: tools }
   })
@@ -325,7 +225,8 @@ async function nextOnGitHub({ ground, step }: Place, runner = RUNNER): Promise<s
 async function runOnBuildkite(place: Place, run: Run, agentId = AGENT): Promise<Outcome> {
   const { agent, plugin } = place.buildkite
   const tools = mkdtempSync(join(tmpdir(), 'ends-tools-'))
-  const { cluster, options, env, line, reached, release } = await situation(place, run.stage, async () => ({
+  const cluster = `ends-${++jobs}`
+  const { options, env, line, reached, release } = await situation(place, cluster, run.stage, async () => ({
     XDG_CACHE_HOME: tools,
   }))
   // The page of the place listens where this machine reaches it, too.
