@@ -208,9 +208,18 @@ export function makePlan(
     logs: options.logs,
     logsDir: `${options.logsDir ?? facts.logsFolder ?? `${folder}/logs`}/${cluster}`,
     keep: options.keep,
-    // buildx wants a letter first and is content with no dot.
-    builder: facts.builder && { name: `kind-in-dind-${use.replace('.', '-')}`, ...facts.builder },
+    builder: facts.builder && { name: builderName({ cluster, use: facts.unique }), ...facts.builder },
   }
+}
+
+/**
+ * What the builder of a use is called: buildx wants a letter first and is content with no dot.
+ *
+ * @param given.use as its labels name it
+ */
+export function builderName({ cluster, use }: { readonly cluster: string; readonly use: string }): string {
+  const own = `-${use.slice(0, 8)}`
+  return `kind-in-dind-${cluster.endsWith(own) ? cluster : `${cluster}${own}`}`
 }
 
 /** The roles of the nodes in order, from the config or from `workers`. */

@@ -1,5 +1,8 @@
 /** The commands `status` and `down --stale`: what is on the engine, whose it is, and the removal of what is over. */
 import { join } from 'node:path'
+import { buildxAt } from './builder/buildx.ts'
+import { buildxFolder } from './builder/config-folder.ts'
+import { removeLeftBuilders } from './builder/remove.ts'
 import { type Me, reap, staleness } from './cluster/reap.ts'
 import { type Survey, survey } from './cluster/survey.ts'
 import { type EngineOptions, parseEngineOptions } from './commands.ts'
@@ -43,11 +46,15 @@ export async function downStale(world: World): Promise<void> {
   const { engine, me } = await here(world, parseEngineOptions('down', withoutStale(host.given())))
   await host.group('Remove what other jobs left on the engine', async () => {
     const clock = (): number => now() + engine.clockAhead
-    const { removed, failed } = await reap(dockerAt(engine, run), me, clock, REMOVAL_LIMIT, engine.cgroupVersion)
+    const docker = dockerAt(engine, run)
+    const { removed, failed, uses } = await reap(docker, me, clock, REMOVAL_LIMIT, engine.cgroupVersion)
+    const buildx = buildxAt(undefined, engine, run)
+    const builders = await removeLeftBuilders(buildx, buildxFolder(host.env), uses, now())
     for (const what of removed) host.info(`Removed ${what}`)
     if (removed.length + failed.length === 0)
       host.info('There is nothing to remove; status shows what there is, and until when')
-    if (failed.length > 0) throw new Problem(failed.join('\n'))
+    const left = [...failed, ...builders]
+    if (left.length > 0) throw new Problem(left.join('\n'))
   })
 }
 

@@ -1,7 +1,8 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { Problem } from '../lib/problem.ts'
-import type { BuilderPlan } from '../plan.ts'
+import { messageOf, Problem } from '../lib/problem.ts'
+import { LIFETIME } from '../options.ts'
+import { type BuilderPlan, builderName } from '../plan.ts'
 import { type Buildx, errorIn, forgetBuilder } from './buildx.ts'
 import { removeNew, unlinkPlugin } from './config-folder.ts'
 
@@ -30,4 +31,43 @@ export async function removeBuilder(
   }
   if (fetched !== undefined) unlinkPlugin(fetched)
   removeNew(configFolder, missing)
+}
+
+/**
+ * Takes out the builders of killed jobs that no folder tells of any more: GitHub's runner empties that of temporary files before
+ * each job (TempDirectoryManager in its source). It is known by the record of the job on the engine, or, where that is gone as well,
+ * by its age and a kubeconfig that is not there.
+ *
+ * @param uses of jobs that are over, as labels on the engine name them
+ * @param now milliseconds since 1970
+ * @returns for each one that buildx does not forget, why
+ */
+export async function removeLeftBuilders(
+  buildx: Buildx,
+  configFolder: string,
+  uses: readonly Parameters<typeof builderName>[0][],
+  now: number,
+): Promise<string[]> {
+  const folder = join(configFolder, 'instances')
+  const over = uses.map(builderName)
+  const left = (existsSync(folder) ? readdirSync(folder) : []).filter(
+    name => over.includes(name) || (/^kind-in-dind-./.test(name) && isOver(join(folder, name), now)),
+  )
+  const tried = left.map(name => removeBuilder(buildx, { name, fetched: undefined, configFolder, missing: [] }))
+  const results = await Promise.allSettled(tried)
+  return results.flatMap(result => (result.status === 'rejected' ? [messageOf(result.reason)] : []))
+}
+
+/** Whether the file of a builder is older than any job, and its kubeconfig went with that job. */
+function isOver(file: string, now: number): boolean {
+  try {
+    if (statSync(file).mtimeMs + LIFETIME > now) return false
+    const { Nodes } = JSON.parse(readFileSync(file, 'utf8')) as {
+      readonly Nodes: readonly { readonly Endpoint: string }[]
+    }
+    const kubeconfigs = Nodes.map(({ Endpoint }) => new URL(Endpoint).searchParams.get('kubeconfig'))
+    return kubeconfigs.every(path => path !== null && !existsSync(path))
+  } catch {
+    return false
+  }
 }

@@ -39,6 +39,8 @@ export interface Reaped {
   readonly removed: readonly string[]
   /** What could not be removed, a sentence for each cluster. */
   readonly failed: readonly string[]
+  /** The uses that were over, whether or not all of theirs could be removed. */
+  readonly uses: readonly Pick<Holding, 'cluster' | 'use'>[]
 }
 
 /**
@@ -63,7 +65,7 @@ export async function reap(
     const why = staleness(holding, me, clock())
     return why === undefined ? [] : [{ holding, why }]
   })
-  if (stale.length === 0) return { removed: [], failed: [] }
+  if (stale.length === 0) return { removed: [], failed: [], uses: [] }
 
   // A job that was killed may have left commands that go on making what is removed here.
   await endStrays()
@@ -79,7 +81,7 @@ export async function reap(
       }
     }),
   )
-  return { removed: removed.sort(), failed: failed.sort() }
+  return { removed: removed.sort(), failed: failed.sort(), uses: stale.map(({ holding }) => holding) }
 }
 
 /** @returns what was removed; undefined where nothing was there any more, or nothing could go yet */

@@ -1,9 +1,10 @@
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { buildxFolder, dockerFolder, linkPlugin, missingPaths, pluginLink } from '../../src/builder/config-folder.ts'
-import { removeBuilder } from '../../src/builder/remove.ts'
+import { removeBuilder, removeLeftBuilders } from '../../src/builder/remove.ts'
 import { Problem } from '../../src/lib/problem.ts'
+import { aPlan } from '../builders.ts'
 import { type Stub, stubBuildx } from './stub.ts'
 
 /** Forgets as buildx does: what carries the builder's name goes. */
@@ -85,6 +86,50 @@ test('where buildx fails it says what to do', async () => {
   await expect(remove([])).rejects.toThrow(
     new Problem('builder: buildx does not forget ours (locked); docker buildx rm --keep-daemon ours does'),
   )
+})
+
+describe('of what killed jobs left, without a folder that tells of it', () => {
+  const HOUR = 3_600_000
+  const NOW = Date.UTC(2026, 0, 1)
+  const left = (uses: Parameters<typeof removeLeftBuilders>[2] = []) =>
+    removeLeftBuilders(stub.buildx, folder, uses, NOW)
+  const instances = (): string[] => readdirSync(join(folder, 'instances')).sort()
+
+  /** A builder as buildx notes it. */
+  function noted(name: string, { age = 0, kubeconfig = join(stub.folder, 'gone') } = {}): void {
+    used(name)
+    const path = join(folder, 'instances', name)
+    const Endpoint = `kubernetes:///${name}?deployment=buildkit&kubeconfig=${encodeURIComponent(kubeconfig)}`
+    writeFileSync(path, JSON.stringify({ Name: name, Driver: 'kubernetes', Nodes: [{ Name: 'buildkit', Endpoint }] }))
+    utimesSync(path, (NOW - age) / 1000, (NOW - age) / 1000)
+  }
+
+  test('a builder goes whose job is over by its record on the engine', async () => {
+    const plans = [{ name: 'given' }, {}].map(options =>
+      aPlan({ options, builder: { fetched: undefined, configFolder: folder, missing: [] } }),
+    )
+    for (const { builder } of plans) noted(builder?.name ?? '')
+    noted('kind-in-dind-live-2')
+    expect(await left(plans)).toEqual([])
+    expect(instances()).toEqual(['kind-in-dind-live-2'])
+  })
+
+  test('one goes that is older than any job, where its kubeconfig is not there', async () => {
+    const kubeconfig = join(stub.folder, 'kubeconfig')
+    writeFileSync(kubeconfig, '')
+    noted('kind-in-dind-old', { age: 6 * HOUR })
+    noted('kind-in-dind-young', { age: 5 * HOUR })
+    noted('kind-in-dind-kept', { age: 7 * HOUR, kubeconfig })
+    noted('theirs', { age: 7 * HOUR })
+    used('kind-in-dind-of-another-kind')
+    expect(await left()).toEqual([])
+    expect(instances()).toEqual(['kind-in-dind-kept', 'kind-in-dind-of-another-kind', 'kind-in-dind-young', 'theirs'])
+  })
+
+  test('there is nothing to do where buildx was never used', async () => {
+    expect(await left([{ cluster: 'over', use: '1' }])).toEqual([])
+    expect(existsSync(folder)).toBe(false)
+  })
 })
 
 test('the link to a buildx that was fetched goes too, where it is still ours', async () => {

@@ -112,9 +112,10 @@ const clock = (): number => NOW * 1000
 describe('the removal', () => {
   test('takes the cluster, the record last, and says what and why', async () => {
     const { docker, asked, left } = engine()
-    expect(await reap(docker, me, clock, 5000)).toEqual({
+    expect(await reap(docker, me, clock, 5000)).toMatchObject({
       removed: ['c (1 node and its network): left by the job job-1'],
       failed: [],
+      uses: [{ cluster: plan.cluster, use: plan.use }],
     })
     expect(left()).toEqual([])
     expect(asked.filter(said => / rm |^rm /.test(said)).at(-1)).toBe(`volume rm --force ${plan.record}`)
@@ -122,13 +123,13 @@ describe('the removal', () => {
 
   test('asks only three questions where nothing is to be removed', async () => {
     const { docker, asked, left } = engine()
-    expect(await reap(docker, { ...me, owner: 'runner-2' }, clock, 5000)).toEqual({ removed: [], failed: [] })
+    expect(await reap(docker, { ...me, owner: 'runner-2' }, clock, 5000)).toEqual({ removed: [], failed: [], uses: [] })
     expect([asked.length, left().length]).toEqual([3, 3])
   })
 
   test('is content where another job is faster', async () => {
     const { docker } = engine({ 'volume inspect': no('Error: no such volume') })
-    expect(await reap(docker, me, clock, 5000)).toEqual({ removed: [], failed: [] })
+    expect(await reap(docker, me, clock, 5000)).toMatchObject({ removed: [], failed: [] })
   })
 
   test.each([
@@ -150,7 +151,7 @@ describe('the removal', () => {
     ],
   ])('takes what is left of a cluster whose record is gone%s', async (_, refusals) => {
     const { docker, left } = engine(refusals, false)
-    expect(await reap(docker, me, clock, 5000)).toEqual({
+    expect(await reap(docker, me, clock, 5000)).toMatchObject({
       removed: ['1 container, 1 network of c: left by the job job-1'],
       failed: [],
     })
