@@ -90,7 +90,12 @@ export async function situation(
     case 'waiting':
       return { ...plain, line: /Load images, wait until all is ready/ }
     case 'just after ready':
-      return { ...plain, line: /Kubernetes v\S+ is ready after/ }
+      // With what such a job leaves beyond the engine, in the docker CLI's configuration.
+      return {
+        ...plain,
+        options: { ...plain.options, builder: `image=${names.images.buildkit}` },
+        line: /The builder \S+ is ready after/,
+      }
   }
 }
 

@@ -13,7 +13,7 @@ import { type DockerCli, docker, listing, names, until } from './lab.ts'
 import { labInputs } from './life.ts'
 import { createGround, engineVariables, type Ground, prepare, type Sidecar, type Step } from './place.ts'
 
-const { node, web } = names.images
+const { node, web, buildkit: buildkitImage } = names.images
 
 /** How long an engine may take to start again, in milliseconds. */
 const START_LIMIT = 180_000
@@ -24,6 +24,9 @@ const AGENT = 'agent-of-ends'
 
 /** A command that the jobs would run when their cluster is ready; the log shows the command itself, too. */
 const COMMAND = 'echo "the command $((20 + 1)) runs"; sleep 300'
+
+/** Makes a builder of the user's own on a host, and all folders that buildx has in time. */
+const THEIR_BUILDER = 'for name in gone theirs; do docker buildx create --name $name; done; docker buildx rm gone'
 
 export interface Ends {
   readonly ground: Ground
@@ -69,10 +72,11 @@ export async function createEnds(): Promise<Ends> {
     await ground.remove()
   }
   try {
-    const sidecar = await ground.startSidecar('docker', { tls: false, images: [node, web] })
+    const sidecar = await ground.startSidecar('docker', { tls: false, images: [node, web, buildkitImage] })
     const step = await ground.startStep('step', { variables: engineVariables('docker', false) })
     buildkite = await startBuildkite({
       programs: { sleep: 'sleep' },
+      dockerPlugins: { buildx: names.tools.buildx },
       variables: { DOCKER_HOST: await addressOf(sidecar) },
     })
     const made: Place = {
@@ -124,8 +128,11 @@ async function addressOf({ name }: Sidecar): Promise<string> {
   return `tcp://${(await docker('inspect', '--format', format, name)).trim()}:2375`
 }
 
-/** What is on the engine and must stay, whoever's jobs end there: nothing of it belongs to one that is over. */
-async function makeBystanders({ sidecar, step }: Place): Promise<void> {
+/** What is on the engine and both hosts and must stay, whoever's jobs end there: nothing of it belongs to one that is over. */
+async function makeBystanders({ sidecar, step, buildkite }: Place): Promise<void> {
+  await prepare(step, `export DOCKER_HOST=${step.variables['DOCKER_HOST']}; ${THEIR_BUILDER}`)
+  const made = await buildkite.agent.start({ pipeline: 'theirs', plugins: [], command: THEIR_BUILDER }).ended
+  if (made.code !== 0) throw new Error(made.log)
   const runner = `runner-of-${RUNNER}@${(await prepare(step, 'hostname')).trim()}:/__w/_temp`
   const agent = `agent-1/${AGENT}@${hostname()}`
   const later = String(Math.floor(Date.now() / 1000) + 6 * 3600)

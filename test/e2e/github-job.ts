@@ -59,7 +59,8 @@ export interface GitHubJob {
  * Starts a job.
  *
  * @param given.id tells this job from others of the place
- * @param given.runner whose job it is; each has one of its own, unless it says otherwise. Nobody empties its folders between two
+ * @param given.runner whose job it is; each has one of its own, unless it says otherwise. It empties its folder of temporary files
+ *   before each (TempDirectoryManager in its source)
  * @param given.user who its steps run as
  * @param given.onLine sees each line that a step prints, as it comes
  */
@@ -75,7 +76,8 @@ export async function startGitHubJob(
   const { id, runner = id, user = 'root', onLine = () => {} } = given
   const temp = `${TEMP}/${runner}`
   const commands = `${temp}/_runner_file_commands`
-  const made = await place.run(['install', '-d', '-o', user, TOOL_CACHE, WORKSPACE, temp, commands])
+  const folders = [TOOL_CACHE, WORKSPACE, temp, commands]
+  const made = await place.run(['sh', '-c', 'rm -rf "$1"; shift; install -d "$@"', 'sh', temp, '-o', user, ...folders])
   if (made.code !== 0) throw new Error(made.log)
   const node = (await place.run(['sh', '-c', 'command -v node'])).stdout.trim()
 
