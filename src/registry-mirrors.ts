@@ -22,8 +22,7 @@ export interface Mirror {
  * @throws Problem that names the line, without a password
  */
 export function readMirror(line: string, readFile: (path: string) => string | undefined): Mirror {
-  const shown = JSON.stringify(line.replace(/:\/\/\S*@/g, '://***@'))
-  const refuse = (why: string): Problem => new Problem(`${shown} ${why}`)
+  const refuse = (why: string): Problem => new Problem(`${JSON.stringify(withoutPassword(line))} ${why}`)
   const match = /^([^=\s]+)=(\S+)(?:\s+ca=(\S.*))?$/.exec(line)
   if (!match)
     throw refuse('is not REGISTRY=URL such as docker.io=https://mirror.example, with ca=FILE behind it or without')
@@ -54,6 +53,14 @@ export function readMirror(line: string, readFile: (path: string) => string | un
         : { user: decoded(url.username, refuse), password: decoded(url.password, refuse) },
     ca: ca === undefined ? undefined : certificate(ca, scheme, readFile, refuse),
   }
+}
+
+/** A line that may be half of one: a comma or a line break in a password has made two of it. */
+function withoutPassword(line: string): string {
+  const [, before = '', address = ''] = /^((?:[^=\s]+=)?[a-z]+:\/\/)?(.*)$/is.exec(line) ?? []
+  if (address.includes('@')) return `${before}***${address.slice(address.lastIndexOf('@'))}`
+  // What is no host and port may be a user and a password that break off.
+  return /^[^/]*:(?!\d+(\/|\s|$))/.test(address) ? `${before}***` : line
 }
 
 type Refuse = (why: string) => Problem

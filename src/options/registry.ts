@@ -40,7 +40,15 @@ export function readRegistryOptions({ option }: Reader, world: ParseWorld): Regi
 }
 
 function mirrors(value: Given, readFile: ReadFile): Mirror[] {
-  const read = list(value).map(line => readMirror(line, readFile))
+  const lines = list(value)
+  // A password with a comma in it is in several lines then, which nobody may see.
+  const broken = lines.findIndex(line => /^[^=\s]+=[a-z]+:\/\/[^@/]*:(?!\d+(\/|\s|$))[^@]*$/i.test(line))
+  if (broken !== -1 && lines.slice(broken + 1).some(line => line.includes('@'))) {
+    throw new Problem(
+      'a user and password are in several lines; what a password has of commas, blanks and line breaks is written as %2C, %20 and %0A',
+    )
+  }
+  const read = lines.map(line => readMirror(line, readFile))
   const key = ({ upstream, scheme, host, path }: Mirror): string => `${upstream}=${scheme}://${host}/${path}`
   const twice = read.map(key).find((one, index, all) => all.indexOf(one) !== index)
   if (twice !== undefined) throw new Problem(`${twice.replace(/\/$/, '')} is there twice`)

@@ -66,6 +66,21 @@ judgeOptions(REGISTRY_OPTIONS, {
       { 'registry-mirrors': 'docker.io=https://me:se/cret@mirror.example' },
     ],
     [
+      'registry-mirrors: "docker.io=https://***" has no http or https URL',
+      { 'registry-mirrors': 'docker.io=https://me:secret' },
+    ],
+    [
+      'registry-mirrors: "docker.io=https://***@mirror.example" is not REGISTRY=URL such as docker.io=https://mirror.example, with ca=FILE behind it or without',
+      { 'registry-mirrors': 'docker.io=https://me:sec ret@mirror.example' },
+    ],
+    ...['docker.io=https://me:se,cr,et@mirror.example', 'docker.io=https://me:se\ncret@mirror.example'].map(
+      given =>
+        [
+          'registry-mirrors: a user and password are in several lines; what a password has of commas, blanks and line breaks is written as %2C, %20 and %0A',
+          { 'registry-mirrors': given },
+        ] as const,
+    ),
+    [
       'registry-mirrors: "docker.io=https://mirror.example/?a=b" has more than a path in its URL; what a password has of ?, #, @ and / is written as %3F, %23, %40 and %2F',
       { 'registry-mirrors': 'docker.io=https://mirror.example/?a=b' },
     ],
