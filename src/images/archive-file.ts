@@ -1,7 +1,7 @@
 /** An archive's bytes, unpacked. */
 import { closeSync, createReadStream, openSync, readSync } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
-import type { Transform } from 'node:stream'
+import { type FileHandle, open, stat } from 'node:fs/promises'
+import { Readable, type Transform } from 'node:stream'
 import * as zlib from 'node:zlib'
 import { Problem } from '../lib/problem.ts'
 import type { TarSource } from './tar.ts'
@@ -19,7 +19,8 @@ export function looksLikeArchive(path: string): boolean {
 }
 
 /** Since Node 22.15; the types are of the oldest Node that we run on. */
-const zstd = (zlib as { createZstdDecompress?: () => Transform }).createZstdDecompress
+const zstd = (zlib as { createZstdDecompress?: () => Transform & { readonly bytesWritten: number } })
+  .createZstdDecompress
 
 export type Compression = 'none' | 'gzip' | 'zstd'
 
@@ -27,6 +28,8 @@ export type Compression = 'none' | 'gzip' | 'zstd'
 const MAGIC: readonly (readonly [packed: Compression | 'bzip2' | 'xz', hex: string])[] = [
   ['gzip', '1f8b'],
   ['zstd', '28b52ffd'],
+  // pzstd begins with a frame that is to be skipped.
+  ['zstd', '502a4d18'],
   ['bzip2', '425a68'],
   ['xz', 'fd377a585a00'],
 ]
@@ -67,10 +70,13 @@ const PIECE = 256 * 1024
 
 /** The unpacked bytes from the beginning. Fails in the middle where they are broken. */
 export function unpacked(path: string, compression: Compression): { bytes: AsyncIterable<Buffer>; stop: () => void } {
+  if (compression === 'zstd') {
+    const bytes = Readable.from(zstdFrames(path), { objectMode: false, highWaterMark: PIECE })
+    return { bytes, stop: () => void bytes.destroy() }
+  }
   const file = createReadStream(path, { highWaterMark: PIECE })
   if (compression === 'none') return { bytes: file, stop: () => void file.destroy() }
-  const unpacking = compression === 'gzip' ? zlib.createGunzip({ chunkSize: PIECE }) : zstd?.()
-  if (unpacking === undefined) throw new Error('this Node has no zstd')
+  const unpacking = zlib.createGunzip({ chunkSize: PIECE })
   file.on('error', error => unpacking.destroy(error))
   file.pipe(unpacking)
   return {
@@ -79,6 +85,42 @@ export function unpacked(path: string, compression: Compression): { bytes: Async
       file.destroy()
       unpacking.destroy()
     },
+  }
+}
+
+/** The content of all frames of a zstd file (RFC 8878): Node's decoder ends with the first, and several programs write many. */
+async function* zstdFrames(path: string): AsyncGenerator<Buffer> {
+  if (zstd === undefined) throw new Error('this Node has no zstd')
+  const { size } = await stat(path)
+  for (let at = 0; at < size; ) {
+    const skippable = await skippableFrame(path, at)
+    if (skippable !== undefined) {
+      at += skippable
+      continue
+    }
+    const file = createReadStream(path, { start: at, highWaterMark: PIECE })
+    const unpacking = zstd()
+    try {
+      file.on('error', error => unpacking.destroy(error))
+      file.pipe(unpacking)
+      yield* unpacking
+    } finally {
+      file.destroy()
+    }
+    if (unpacking.bytesWritten === 0) throw new Error('a frame has no bytes')
+    at += unpacking.bytesWritten
+  }
+}
+
+/** The length of a frame that decoders skip, which begins at a place of a file; undefined where none does. */
+async function skippableFrame(path: string, at: number): Promise<number | undefined> {
+  const file = await open(path)
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(8), 0, 8, at)
+    const isSkippable = bytesRead === 8 && (buffer.readUInt32LE(0) & 0xfffffff0) >>> 0 === 0x184d2a50
+    return isSkippable ? 8 + buffer.readUInt32LE(4) : undefined
+  } finally {
+    await file.close()
   }
 }
 

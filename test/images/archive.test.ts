@@ -45,6 +45,9 @@ const two = layoutOf([
 /** Ours knows zstd where Node does; the tests run on such a Node too. */
 const zstd = (zlib as { zstdCompressSync?: (content: Buffer) => Buffer }).zstdCompressSync
 
+/** A frame of zstd's that decoders pass over, with four bytes in it. */
+const SKIPPED = Buffer.from('502a4d180400000001020304', 'hex')
+
 describe('an archive', () => {
   test.each([
     ['plain', 'none', (content: Buffer) => content],
@@ -55,7 +58,17 @@ describe('an archive', () => {
       (content: Buffer) =>
         Buffer.concat([content.subarray(0, 999), content.subarray(999)].map(part => zlib.gzipSync(part))),
     ],
-    ...(zstd === undefined ? [] : [['zstd', 'zstd', zstd] as const]),
+    ...(zstd === undefined
+      ? []
+      : [
+          ['zstd', 'zstd', zstd] as const,
+          [
+            'zstd in frames, some of them to be skipped, as pzstd writes it',
+            'zstd',
+            (content: Buffer) =>
+              Buffer.concat([content.subarray(0, 999), content.subarray(999)].flatMap(part => [SKIPPED, zstd(part)])),
+          ] as const,
+        ]),
   ] as const)('of several images, %s, is read', async (_, compression, pack) => {
     const archive = await read(pack(two.tar))
     expect(archive).toMatchObject({ compression, isLayout: true })
