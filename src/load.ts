@@ -1,9 +1,9 @@
 /** The command and sub-action `load`: images for a cluster that is up, later in the job. */
 import { chooseNodes, parseLoad } from './commands.ts'
 import { dockerAt } from './engine/docker.ts'
-import { readArchives, splitImages } from './images/archive.ts'
+import { namesIn, readArchives, splitImages } from './images/archive.ts'
 import { loadImages } from './images/load.ts'
-import { resolveImages, resolvingAt } from './images/resolve.ts'
+import { resolveImages, resolvingAt, warnOfLatest } from './images/resolve.ts'
 import { Problem } from './lib/problem.ts'
 import { loadState } from './state.ts'
 import type { World } from './world.ts'
@@ -26,6 +26,7 @@ export async function load(world: World): Promise<void> {
       readArchives(paths, 'images', plan.engine.architecture),
       resolveImages(docker, wanted, resolvingAt(plan, world)),
     ])
+    warnOfLatest(namesIn(archives), host)
     await loadImages(docker, plan, { references: await images, archives }, nodes, host)
   })
 }

@@ -40,6 +40,11 @@ export interface ArchivedImage {
   readonly layers: ReadonlyMap<string, string>
 }
 
+/** The images in archives, by the names that those give them. */
+export function namesIn(archives: readonly Archive[]): string[] {
+  return archives.flatMap(({ images }) => images.map(({ reference }) => reference))
+}
+
 /** What the option `images` was given, taken apart. A word that could be a reference is an archive where it is a file that is one. */
 export function splitImages(
   words: readonly string[],

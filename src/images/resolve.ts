@@ -52,7 +52,7 @@ export async function resolveImages(
   world: ResolveWorld,
 ): Promise<{ readonly images: Promise<readonly string[]> }> {
   const references = distinct(given)
-  warnOfLatest(references, world)
+  warnOfLatest(given, world)
   const found = await findImages(docker, references)
   const problems = references.flatMap(reference => refuse(reference, found.get(reference.name), world.engine))
   const lacking = references.filter(({ name }) => !found.has(name))
@@ -138,8 +138,13 @@ async function neverPulled(lacking: readonly Reference[], world: ResolveWorld): 
 }
 
 /** Kubernetes pulls what is tagged latest, or not at all, for each pod, unless the pod says otherwise. */
-function warnOfLatest(references: readonly Reference[], { warning }: ResolveWorld): void {
-  const latest = references.filter(({ tag }) => tag === 'latest').map(({ given }) => given)
+export function warnOfLatest(
+  images: readonly string[],
+  { warning }: { readonly warning: (message: string) => void },
+): void {
+  const latest = distinct(images)
+    .filter(({ tag }) => tag === 'latest')
+    .map(({ given }) => given)
   if (latest.length === 0) return
   warning(
     `images: pods pull ${latest.join(', ')} again although it is loaded, for that is what Kubernetes does with the tag latest; set imagePullPolicy: IfNotPresent in them, or use another tag`,

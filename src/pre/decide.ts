@@ -19,10 +19,10 @@ import { isLoopback } from '../engine/find.ts'
 import { findOwnContainer } from '../engine/own-container.ts'
 import { heeding, judgeEngine } from '../engine/preflight.ts'
 import { candidates, listenAddress } from '../engine/reach.ts'
-import { readArchives, splitImages } from '../images/archive.ts'
+import { namesIn, readArchives, splitImages } from '../images/archive.ts'
 import { nodeMirrors } from '../images/mirrors.ts'
 import { readNodeArchive } from '../images/node-archive.ts'
-import { ensureImage, type ResolveWorld, resolveImages, resolvingAt } from '../images/resolve.ts'
+import { ensureImage, type ResolveWorld, resolveImages, resolvingAt, warnOfLatest } from '../images/resolve.ts'
 import type { KindConfig } from '../kind-config.ts'
 import { Problem } from '../lib/problem.ts'
 import { readTextFile } from '../lib/text-file.ts'
@@ -148,6 +148,7 @@ export async function decide(world: World, options: Options, found: Found): Prom
     choice.kind === 'archive' ? readNodeArchive(choice.path, engine.architecture) : undefined,
     readArchives(splitImages(options.images).archives, 'images', engine.architecture),
   ])
+  warnOfLatest(namesIn(archives), host)
   const image = nodeImage(
     choice.kind === 'archive' ? { kind: 'image', reference: nodeArchive?.image.reference ?? '' } : choice,
     kind.version,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Docker } from '../../src/engine/docker.ts'
-import { ensureNodeImages, resolveImages } from '../../src/images/resolve.ts'
+import { ensureNodeImages, resolveImages, warnOfLatest } from '../../src/images/resolve.ts'
 import { messageOf } from '../../src/lib/problem.ts'
 import type { Result } from '../../src/lib/run.ts'
 import { dockerOf, no, ok, worldOf } from './fake-docker.ts'
@@ -122,6 +122,12 @@ describe('the tag latest', () => {
     const { said } = await resolve(images, [ok(has().repeat(images.length))])
     expect(said).toEqual([expect.stringContaining(`pods pull ${named} again`)])
     expect(said[0]).toMatch(/^warning: images: .*imagePullPolicy/)
+  })
+
+  test('of an image in an archive does, too', () => {
+    const { world, said } = worldOf()
+    warnOfLatest(['app:latest', 'web:1'], world)
+    expect(said).toEqual([expect.stringContaining('pods pull app:latest again')])
   })
 
   test('is not that of another tag or of a digest alone', async () => {
