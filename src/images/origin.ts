@@ -3,7 +3,7 @@ import type { Docker } from '../engine/docker.ts'
 import { describeImages, saveImages } from '../engine/images.ts'
 import type { Archive } from './archive.ts'
 import { unpacked } from './archive-file.ts'
-import { parseReference } from './reference.ts'
+import { parseReference, withTag } from './reference.ts'
 
 /** How long an import may take, and with it the read that feeds it, in seconds. */
 export const IMPORT_LIMIT = 1800
@@ -11,6 +11,8 @@ export const IMPORT_LIMIT = 1800
 /** An image as a source has it. */
 export interface Image {
   readonly given: string
+  /** By what the engine gives out this one alone: see `withTag`. */
+  readonly asked?: string
   /** As containerd names it. */
   readonly name: string
   /** The digests that tell its content: of its config, manifest or index. */
@@ -45,7 +47,9 @@ export interface Source {
 export function engineOrigin(docker: Docker): Origin {
   return {
     open: images => {
-      const running = docker.start(saveImages(images.map(({ given }) => given)), { timeout: IMPORT_LIMIT * 1000 })
+      const running = docker.start(saveImages(images.map(({ given, asked = given }) => asked)), {
+        timeout: IMPORT_LIMIT * 1000,
+      })
       return { bytes: running.stdout as AsyncIterable<Buffer>, ended: running.ended, stop: running.end }
     },
     blame: 'the engine does not give them out',
@@ -70,9 +74,8 @@ export async function describe(docker: Docker, references: readonly string[]): P
     .map(
       line => JSON.parse(line) as { id: string; size?: number; layers: readonly string[] | null; unpacked?: unknown },
     )
-  return references.map((given, index) => ({
-    given,
-    name: parseReference(given).name,
+  return references.map(parseReference).map((reference, index) => ({
+    ...{ given: reference.given, name: reference.name, asked: withTag(reference) },
     ids: [told[index]?.id ?? ''],
     diffIds: told[index]?.layers ?? [],
     size: told[index]?.size,

@@ -8,7 +8,7 @@ import { whatItSaid } from '../lib/run.ts'
 import { withoutSecrets } from '../lib/scrub.ts'
 import type { Engine } from '../plan.ts'
 import { type MirrorWorld, pullFromMirror } from './pull-mirror.ts'
-import { parseReference } from './reference.ts'
+import { parseReference, withTag } from './reference.ts'
 
 /** How long a pull may take, in milliseconds: a node image has 1 GB. */
 const LIMIT = 20 * 60_000
@@ -124,9 +124,7 @@ async function refusal(
 
 /** Where else an image is that the engine lacks, as the end of a sentence; empty where nobody has it. */
 export async function hasElsewhere(reference: string, { engine, elsewhere }: PullWorld): Promise<string> {
-  const { given, tag, digest } = parseReference(reference)
-  const full = digest === undefined && !given.endsWith(`:${tag}`) ? `${given}:${tag}` : given
-  const others = await elsewhere(full)
+  const others = await elsewhere(withTag(parseReference(reference)))
   if (others.length === 0) return ''
   return `; another engine has it: ${others.join(', ')}, while the cluster is on ${engine.address}: use one engine for both (docker-host)`
 }

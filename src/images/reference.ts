@@ -33,6 +33,11 @@ export function parseReference(given: string): Reference {
   return { given, registry, path, tag, digest, name }
 }
 
+/** As it was given, with the tag that it means: to an engine a repository's name alone may stand for all its tags. */
+export function withTag({ given, tag, digest }: Reference): string {
+  return digest === undefined && !given.endsWith(`:${tag}`) ? `${given}:${tag}` : given
+}
+
 /** References without those that name an image again which one before them names. */
 export function distinct(references: readonly string[]): Reference[] {
   const byName = new Map<string, Reference>()

@@ -148,8 +148,8 @@ async function goBeside(
     return { node: target.node, snapshotter: target.content.snapshotter, without }
   })
   if (!canLeaveOut && takers.some(({ without }) => without.length > 0)) return undefined
-  const given = images.map(image => image.given)
-  return feedBeside(docker, beside, given, takers, { debug, onProgress }, limits)
+  const asked = images.map(image => image.asked ?? image.given)
+  return feedBeside(docker, beside, asked, takers, { debug, onProgress }, limits)
 }
 
 const lacks =
