@@ -56,13 +56,17 @@ export const describeImages = (references: readonly string[]): string[] => [
 /** The exit code of an import that took too long, or waited too long for another one. */
 export const TIMED_OUT = 124
 
+/** What `inTurn` prints, before all that its command does. */
+export const TURN = { waits: 'waits for its turn', begins: 'it is its turn' }
+
 /**
  * Runs what brings images in a node when nothing else of the kind runs there, whoever began it, and ends it there too when it takes too
- * long: a killed docker CLI ends nothing.
+ * long: a killed docker CLI ends nothing. See `TURN` for what it prints.
  *
  * @param limit seconds
  */
 export const inTurn = (limit: number, command: readonly string[]): string[] => [
+  ...saying(TURN.waits),
   'flock',
   `--timeout=${limit}`,
   // As timeout has it.
@@ -71,8 +75,11 @@ export const inTurn = (limit: number, command: readonly string[]): string[] => [
   'timeout',
   '--kill-after=5',
   `${limit}`,
+  ...saying(TURN.begins),
   ...command,
 ]
+
+const saying = (words: string): string[] => ['sh', '-c', `echo ${words}; exec "$@"`, 'sh']
 
 /**
  * Reads an image archive from stdin into containerd, where the kubelet looks (namespace k8s.io). With --digests the kubelet also
@@ -96,8 +103,12 @@ export const importImages = (node: string, snapshotter: string, limit: number): 
   ...inTurn(limit, ctrImport(snapshotter)),
 ]
 
-/** Prints the ids that the containers' first processes have on the engine, a line each. */
-export const pidsOf = (containers: readonly string[]): string[] => ['inspect', '--format={{.State.Pid}}', ...containers]
+/** Prints the id on the engine of each container's first process, and of its image, a line each. */
+export const pidsAndImages = (containers: readonly string[]): string[] => [
+  'inspect',
+  '--format={{.State.Pid}} {{.Image}}',
+  ...containers,
+]
 
 /** Runs a script of bash beside the engine: with its processes, and its socket as /engine.sock. */
 export const runBeside = (given: {

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { removeContainers } from '../engine/containers.ts'
 import type { Docker } from '../engine/docker.ts'
-import { pidsOf, runBeside } from '../engine/images.ts'
+import { pidsAndImages, runBeside } from '../engine/images.ts'
 import { messageOf } from '../lib/problem.ts'
 import { whatItSaid } from '../lib/run.ts'
 import type { Plan } from '../plan.ts'
@@ -13,10 +13,9 @@ import type { Limits, Outcome } from './feed.ts'
 import { IMPORT_LIMIT } from './origin.ts'
 import { takeImages } from './take.ts'
 
-/** What the way needs: an image that is on the engine and has what a node has, the labels of the cluster, and the engine's socket there. */
+/** What the way needs beside nodes, of whose image its container is: the labels of the cluster, and the engine's socket there. */
 export interface Beside {
   readonly cluster: string
-  readonly image: string
   readonly labels: Readonly<Record<string, string>>
   readonly socket: string
   /** Whether the engine writes OCI layouts, in which a layer can be left out. */
@@ -27,9 +26,9 @@ export interface Beside {
 const SOCKET = '/var/run/docker.sock'
 
 /** The way of a plan's cluster. An engine that is reached by a socket is taken to have it under the same path. */
-export function besideOf({ cluster, nodeImage, labels, engine }: Plan): Beside {
+export function besideOf({ cluster, labels, engine }: Plan): Beside {
   const [, socket = SOCKET] = /^unix:\/\/(\/.+)$/.exec(engine.env.DOCKER_HOST ?? '') ?? []
-  return { cluster, image: nodeImage, labels, socket, writesLayouts: Number.parseInt(engine.version, 10) >= 25 }
+  return { cluster, labels, socket, writesLayouts: Number.parseInt(engine.version, 10) >= 25 }
 }
 
 /** From so many bytes on the container's start costs less than it saves. */
@@ -120,10 +119,17 @@ export async function feedBeside(
     if (isWhole && ends.size === takers.length) tellAll()
   }
   try {
-    const pids = (await docker.run(pidsOf(takers.map(({ node }) => node)))).stdout.trim().split('\n')
+    const { stdout } = await docker.run(pidsAndImages(takers.map(({ node }) => node)))
+    const nodes = stdout.split('\n').map(line => line.split(' '))
+    // By its id: what a mirror gave for a digest the engine has by the mirror's name alone.
+    const [[, image = ''] = []] = nodes
     const query = images.map(image => `names=${encodeURIComponent(image)}`).join('&')
-    const commands = takers.flatMap((taker, index) => [pids[index] ?? '', ...takeImages(taker, IMPORT_LIMIT), '--'])
-    const argv = runBeside({ ...way, name, script: SCRIPT, args: [query, ...commands] })
+    const commands = takers.flatMap((taker, index) => [
+      nodes[index]?.[0] ?? '',
+      ...takeImages(taker, IMPORT_LIMIT),
+      '--',
+    ])
+    const argv = runBeside({ ...way, name, image, script: SCRIPT, args: [query, ...commands] })
     const running = docker.try(argv, { onLine, signal: giveUp.signal, timeout: IMPORT_LIMIT * 1000 })
     // The engine ends a container when all its disk is written, which is nothing to wait for.
     const ended = await Promise.race([running, allTold])

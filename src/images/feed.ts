@@ -1,4 +1,4 @@
-import { TIMED_OUT } from '../engine/images.ts'
+import { TIMED_OUT, TURN } from '../engine/images.ts'
 import { messageOf } from '../lib/problem.ts'
 import { CommandFailed, type Running } from '../lib/run.ts'
 
@@ -36,6 +36,8 @@ export class Feed {
   held = 0
   /** When it last took something. */
   took = performance.now()
+  /** Whether another import has the node. */
+  waitsItsTurn = false
   readonly outcome: Promise<Outcome>
   private readonly running: Running
   private why: Outcome | undefined
@@ -44,7 +46,12 @@ export class Feed {
   /** @param limit seconds that the import may take in the node */
   constructor(running: Running, limit: number) {
     this.running = running
-    running.stdout.resume()
+    running.stdout.setEncoding('utf8').on('data', (text: string) => {
+      if (text.includes(TURN.waits)) this.waitsItsTurn = true
+      if (!text.includes(TURN.begins)) return
+      this.waitsItsTurn = false
+      this.took = performance.now()
+    })
     running.stdin.on('close', () => this.wake())
     this.outcome = running.ended.then(
       () => this.why ?? 'done',
@@ -82,7 +89,11 @@ export class Feed {
   finish(limits: Limits): void {
     if (!this.isOpen) return
     this.running.stdin.end()
-    const timer = setTimeout(() => this.end({ late: unfinished(limits.finish) }), limits.finish)
+    const late = (): void => {
+      if (this.waitsItsTurn) timer = setTimeout(late, limits.finish)
+      else this.end({ late: unfinished(limits.finish) })
+    }
+    let timer = setTimeout(late, limits.finish)
     void this.outcome.then(() => clearTimeout(timer))
   }
 
@@ -96,7 +107,7 @@ export class Feed {
 
 /**
  * Waits until each open feed takes more. One that holds up others for too long is ended as `behind`; one that takes nothing
- * for too long fails.
+ * for too long fails, unless another import has the node.
  *
  * @param began when the stream did, as performance.now tells it
  */
@@ -115,7 +126,7 @@ export async function waitForRoom(feeds: readonly Feed[], limits: Limits, began:
     }
     for (const feed of full) {
       const idle = now - feed.took
-      if (idle > limits.stall) feed.end({ late: stalled(limits.stall) })
+      if (idle > limits.stall && !feed.waitsItsTurn) feed.end({ late: stalled(limits.stall) })
       else if (others > 0 && idle > limits.lag) feed.end('behind')
     }
   }

@@ -34,19 +34,21 @@ case "$url" in */json) ${given.knows ?? 'exit 0'};; *) ${given.gives ?? 'cat con
   program('nsenter', `cd ${folder}; NODE=$3; shift 4; echo "$*" >$NODE.command; ${given.takes ?? 'cat >$NODE.tar'}`)
   const real = createRunner({ env: { ...process.env, PATH: `${bin}:${process.env['PATH']}`, TMPDIR: folder } })
   const removed: string[] = []
+  const images: string[] = []
   const answer: Runner['try'] = async (argv, options) => {
     const [, verb] = argv
-    if (verb === 'inspect') return { code: 0, stdout: '71\n72\n', stderr: '' }
+    if (verb === 'inspect') return { code: 0, stdout: '71 sha256:node\n72 sha256:other\n', stderr: '' }
     if (verb !== 'run') {
       removed.push(argv.slice(1).join(' '))
       return { code: 0, stdout: '', stderr: '' }
     }
+    images.push(argv[argv.indexOf('-c') - 1] ?? '')
     const [flag = '', script = '', ...rest] = argv.slice(argv.indexOf('-c'))
     const words: Argv = ['bash', flag, `${script}${given.after ?? ''}`, ...rest]
     return real.try(words, { ...options, env: { HOSTNAME: 'me' } })
   }
   const docker: Docker = dockerAt({ env: {}, aroundProxy: {} }, { ...real, try: answer, run: answer })
-  return { docker, removed, asked: () => readFileSync(join(folder, 'asked'), 'utf8').trim().split('\n') }
+  return { docker, removed, images, asked: () => readFileSync(join(folder, 'asked'), 'utf8').trim().split('\n') }
 }
 
 const debugged: string[] = []
@@ -57,7 +59,7 @@ function feed(
   debugged.length = 0
   return feedBeside(
     docker,
-    { cluster: 'c', image: 'node', labels: {}, socket: '/docker.sock', writesLayouts: true },
+    { cluster: 'c', labels: {}, socket: '/docker.sock', writesLayouts: true },
     ['a:1', 'host:5000/b&c:1'],
     ['one', 'two'].map(node => ({ node, snapshotter: 'overlayfs', without: [] })),
     { debug: line => void debugged.push(line), onProgress },
@@ -67,15 +69,16 @@ function feed(
 
 describe('images that go beside the engine', () => {
   test('are read once, of the engine that runs it, and reach every node whole', async () => {
-    const { docker, asked } = dockerOf()
+    const { docker, asked, images } = dockerOf()
     expect(await feed(docker)).toEqual(['done', 'done'])
+    expect(images).toEqual(['sha256:node'])
     for (const pid of [71, 72]) expect(readFileSync(join(folder, `${pid}.tar`)).equals(CONTENT)).toBe(true)
     expect(asked()).toEqual([
       'http://engine/containers/me/json',
       'http://engine/images/get?names=a%3A1&names=host%3A5000%2Fb%26c%3A1',
     ])
     expect(readFileSync(join(folder, '71.command'), 'utf8')).toMatch(
-      /^flock .* timeout .* bash -c .* take \/var\/lib\/containerd overlayfs\n$/s,
+      /^sh -c .* flock .* timeout .* bash -c .* take \/var\/lib\/containerd overlayfs\n$/s,
     )
   })
 

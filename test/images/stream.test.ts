@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Docker, dockerAt } from '../../src/engine/docker.ts'
+import { TURN } from '../../src/engine/images.ts'
 import { type Archive, readArchive } from '../../src/images/archive.ts'
 import { LIMITS } from '../../src/images/feed.ts'
 import type { Loaded } from '../../src/images/loaded.ts'
@@ -131,6 +132,12 @@ const sorted = (...ids: readonly (string | undefined)[]): unknown[] => [...new S
 const all = sorted(...(a?.diffIds ?? []), ...(b?.diffIds ?? []))
 
 describe('streaming images into nodes', () => {
+  test('a reference without a tag is one image, and not all that its repository has', async () => {
+    const { docker, started } = dockerOf({ layout: layoutOf([{ name: 'docker.io/library/a:latest', layers: [] }]) })
+    await stream(docker, ['a'], ['one'])
+    expect(started.filter(line => line.startsWith('save'))).toEqual(['save -- a:latest'])
+  })
+
   test('one read of the engine reaches every node whole, under the names by which pods ask', async () => {
     const { docker, started } = dockerOf()
     const loaded = await stream(docker, ['a:1', 'b:1'], ['one', 'two', 'three'])
@@ -220,7 +227,7 @@ describe('streaming images into nodes', () => {
 
   describe('beside the engine', () => {
     const large = 100_000_000
-    const beside = { cluster: 'c', image: 'node', labels: {}, socket: '/docker.sock', writesLayouts: true }
+    const beside = { cluster: 'c', labels: {}, socket: '/docker.sock', writesLayouts: true }
     const both = { code: 0, stdout: 'whole\ndone 0\ndone 1', stderr: '' }
     const go = (docker: Docker, references = ['a:1', 'b:1']): Promise<readonly Loaded[]> =>
       streamImages(docker, { references, archives: [] }, ['one', 'two'], {
@@ -392,6 +399,20 @@ describe('streaming images into nodes', () => {
         expect((await received(node)).layers).toEqual(large.images[0]?.diffIds)
       expect(started.filter(line => line.startsWith('save'))).toHaveLength(2)
       expect(debugged).toEqual(['two gets a read of its own'])
+    })
+
+    test('that another import has, but for that one: it waits its turn, and takes all then', async () => {
+      const load = `echo ${TURN.waits}; if [ "$NODE" = two ]; then sleep 2.5; fi; echo ${TURN.begins}`
+      const { docker } = dockerOf({ layout: large, load })
+      await stream(docker, ['a:1'], ['one', 'two'], limits)
+      for (const node of ['one', 'two']) expect((await received(node)).layers).toEqual(large.images[0]?.diffIds)
+    })
+
+    test('whose turn it is and that takes nothing: it is named', async () => {
+      const { docker } = dockerOf({ layout: large, load: `echo ${TURN.waits}; echo ${TURN.begins}; sleep 60` })
+      await expect(stream(docker, ['a:1'], ['one'], limits)).rejects.toThrow(
+        'images: the import failed in one: it took nothing for 1 s',
+      )
     })
 
     test('that takes nothing even then: it is named', async () => {
