@@ -87,7 +87,7 @@ describe.each([
   },
 ])('$engine', ({ place, sidecar, nodeImage, workers, prepare: own, more }) => {
   const references = ['app:1', 'app:2', ...more]
-  const archived = ['plain:1', 'packed:1', 'packed:2', 'zstd:1', 'legacy:1']
+  const archived = ['plain:1', 'packed:1', 'packed:2', 'zstd:latest', 'legacy:1']
   const archives = ['/archives/plain.tar', '/archives/packed.tar.gz', '/archives/zstd.tar.zst', '/archives/legacy.tar']
   let job: GitHubJob
   let use: Use
@@ -106,7 +106,7 @@ describe.each([
       mkdir /archives
       archive /archives/plain.tar cat plain:1
       archive /archives/packed.tar.gz gzip packed:1 packed:2
-      archive /archives/zstd.tar.zst "${ZSTD}" zstd:1
+      archive /archives/zstd.tar.zst "${ZSTD}" zstd:latest
       archive /archives/new.tar cat legacy:1
       mkdir /legacy && cd /legacy && tar --extract --file /archives/new.tar
       node -e "$LEGACY"
@@ -163,6 +163,22 @@ describe.each([
   it('does not send a layer that the nodes have: the base came once', () => {
     // Each has 1 MB of its own, and the base of 20 MB came with the first.
     expect(use.log).toMatch(/^plain:1 \(.*\): loaded into \d nodes?, sent [1-3]\.\d MB of /m)
+  })
+
+  it('warns that pods pull latest again, which is in an archive', () => {
+    expect(annotations(use, 'warning'), use.log).toEqual([
+      expect.stringMatching(/^images: pods pull zstd:latest again .* imagePullPolicy/),
+    ])
+  })
+
+  it('takes turns with another load of the job', async () => {
+    await prepared(`build ${web} 60 left:1; build ${web} 60 right:1`)
+    const both = ['left:1', 'right:1']
+    const loads = await Promise.all(both.map(images => job.useSub('load', { images })))
+    for (const [index, { code, log }] of loads.entries()) {
+      expect(code, log).toBe(0)
+      expect(log).toMatch(new RegExp(`^${both[index]}: loaded into ${workers + 1} nodes?, `, 'm'))
+    }
   })
 
   it('finds all there when they are loaded again', async () => {

@@ -75,8 +75,14 @@ beforeAll(async () => {
     step,
     `mkdir -p /logged-in /helped
     auth=$(printf %s '${LOGIN}' | base64)
-    printf '{"auths": {"127.0.0.1:%s": {"auth": "%s"}, "127.0.0.1:%s": {"auth": "%s"}}}' \
-      ${classic.guarded.port} "$auth" ${containerd.guarded.port} "$auth" >/logged-in/config.json
+    printf '{"auths": {"127.0.0.1:%s": {"auth": "%s"}}, "credHelpers": {"127.0.0.1:%s": "of-the-sun"}}' \
+      ${classic.guarded.port} "$auth" ${containerd.guarded.port} >/logged-in/config.json
+    helper=/usr/local/bin/docker-credential-of-the-sun
+    cat >$helper <<'END'
+#!/bin/sh
+[ "$1" = get ] && printf '{"ServerURL": "%s", "Username": "me", "Secret": "${PASSWORD}"}' "$(cat)"
+END
+    chmod 755 $helper
     printf '{"credsStore": "of-the-moon"}' >/helped/config.json
     chmod 600 /logged-in/config.json`,
   )
