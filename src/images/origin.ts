@@ -65,17 +65,17 @@ export function archiveOrigin({ path, compression, isLayout }: Archive): Origin 
   }
 }
 
-/** What the engine tells of images that it has, in the order of the references. */
-export async function describe(docker: Docker, references: readonly string[]): Promise<readonly Image[]> {
-  const { stdout } = await docker.run(describeImages(references))
+/** What the engine tells of images that it has, each reference with the name by which it has it, in their order. */
+export async function describe(docker: Docker, references: ReadonlyMap<string, string>): Promise<readonly Image[]> {
+  const { stdout } = await docker.run(describeImages([...references.values()]))
   const told = stdout
     .trim()
     .split('\n')
     .map(
       line => JSON.parse(line) as { id: string; size?: number; layers: readonly string[] | null; unpacked?: unknown },
     )
-  return references.map(parseReference).map((reference, index) => ({
-    ...{ given: reference.given, name: reference.name, asked: withTag(reference) },
+  return [...references].map(([given, had], index) => ({
+    ...{ given, name: parseReference(given).name, asked: withTag(parseReference(had)) },
     ids: [told[index]?.id ?? ''],
     diffIds: told[index]?.layers ?? [],
     size: told[index]?.size,

@@ -43,14 +43,14 @@ export function resolvingAt(
  * Sees that the engine has every image that is to be loaded; what it lacks it pulls.
  *
  * @returns as soon as it is known what the engine has. Pulls have begun then; `images` settles with the last, or with the first that
- *   fails. It gives the references, of those that name one image the first
+ *   fails. It gives the references, of those that name one image the first, each with the name by which the engine has it (see `pullImage`)
  * @throws Problem that names those that no pod could name, those for another platform, and those that may not be pulled
  */
 export async function resolveImages(
   docker: Docker,
   { images: given, pull }: Pick<Options, 'images' | 'pull'>,
   world: ResolveWorld,
-): Promise<{ readonly images: Promise<readonly string[]> }> {
+): Promise<{ readonly images: Promise<ReadonlyMap<string, string>> }> {
   const references = distinct(given)
   warnOfLatest(given, world)
   const found = await findImages(docker, references)
@@ -59,27 +59,42 @@ export async function resolveImages(
   if (pull === 'never' && lacking.length > 0) problems.push(await neverPulled(lacking, world))
   if (problems.length > 0) throw new Problem(problems.join('\n'))
 
-  const images = pullAll(docker, lacking, world).then(() => references.map(reference => reference.given))
+  const images = pullAll(docker, lacking, world).then(
+    pulled => new Map(references.map(({ given }) => [given, pulled.get(given) ?? given])),
+  )
   // Awaited when it is needed; a failure before that must not count as unhandled.
   images.catch(() => {})
   return { images }
 }
 
-/** Pulls images at once. They are looked at when all are there, in one question. */
-async function pullAll(docker: Docker, references: readonly Reference[], world: ResolveWorld): Promise<void> {
-  const pullOne = ({ given, digest }: Reference): Promise<string> => {
-    // Nodes must know it by the name that was asked for, and what a digest names a mirror gives by its own name alone.
-    const mirrors = digest === undefined ? world.mirrors : []
-    return world.span(`Pull ${given}`, () => pullImage(docker, given, 'images', { ...world, mirrors }))
-  }
-  await Promise.all(references.map(pullOne))
-  const found = await findImages(docker, references)
-  const problems = references.flatMap(reference => {
-    const pulled = found.get(reference.name)
-    if (pulled === undefined) return [`images: the engine has no ${reference.given}, though it pulled it just now`]
-    return refuse(reference, pulled, world.engine)
+/**
+ * Pulls images at once. They are looked at when all are there, in one question.
+ *
+ * @returns the name by which the engine has each, by reference
+ */
+async function pullAll(
+  docker: Docker,
+  references: readonly Reference[],
+  world: ResolveWorld,
+): Promise<ReadonlyMap<string, string>> {
+  const pulled = await Promise.all(
+    references.map(async reference => {
+      const { given } = reference
+      const name = await world.span(`Pull ${given}`, () => pullImage(docker, given, 'images', world))
+      return { reference, had: parseReference(name) }
+    }),
+  )
+  const found = await findImages(
+    docker,
+    pulled.map(({ had }) => had),
+  )
+  const problems = pulled.flatMap(({ reference, had }) => {
+    const image = found.get(had.name)
+    if (image === undefined) return [`images: the engine has no ${reference.given}, though it pulled it just now`]
+    return refuse(reference, image, world.engine)
   })
   if (problems.length > 0) throw new NoImage(problems.join('\n'))
+  return new Map(pulled.map(({ reference, had }) => [reference.given, had.given]))
 }
 
 /** What the engine says of an image. */

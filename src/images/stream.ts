@@ -40,7 +40,7 @@ export async function streamImages(
     const looked = Promise.all(nodes.map(node => look(docker, node, options.debug)))
     loaded.push(...(await bring(docker, await images, origin, await looked, options)))
   }
-  if (references.length > 0) await bringAll(describe(docker, references), engineOrigin(docker))
+  if (references.size > 0) await bringAll(describe(docker, references), engineOrigin(docker))
   for (const archive of archives) {
     const images = archive.images.map(image => ({ ...image, given: `${image.reference} (${archive.path})` }))
     await bringAll(images, archiveOrigin(archive))
@@ -48,9 +48,11 @@ export async function streamImages(
   return loaded
 }
 
-/** What is to be brought: references that the engine has, and archives that the step has. */
+/** What is to be brought. */
 export interface Wanted {
-  readonly references: readonly string[]
+  /** References of what the engine has, each with the name by which it has it. */
+  readonly references: ReadonlyMap<string, string>
+  /** What the step has. */
   readonly archives: readonly Archive[]
 }
 

@@ -110,13 +110,17 @@ async function resolveAll(
   docker: Docker,
   options: Options,
   world: ResolveWorld,
-): Promise<{ readonly images: Promise<readonly string[]> }> {
+): Promise<{ readonly images: Promise<ReadonlyMap<string, string>> }> {
   if (options.builder === undefined) return resolveImages(docker, options, world)
-  const pulled = Promise.all(builderImages(options.builder).map(name => ensureImage(docker, name, 'builder', world)))
+  const pulled = Promise.all(
+    builderImages(options.builder).map(
+      async reference => [reference, await ensureImage(docker, reference, 'builder', world)] as const,
+    ),
+  )
   // Awaited with the others; a failure before that must not count as unhandled.
   pulled.catch(() => {})
   const others = await resolveImages(docker, options, world)
-  const images = Promise.all([others.images, pulled]).then(([references, own]) => [...new Set([...references, ...own])])
+  const images = Promise.all([others.images, pulled]).then(([references, own]) => new Map([...references, ...own]))
   images.catch(() => {})
   return { images }
 }

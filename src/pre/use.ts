@@ -25,8 +25,8 @@ export interface Use {
   readonly buildx: Buildx | undefined
   /** Where nodes look for images before they ask a registry itself. */
   readonly mirrors: readonly Mirror[]
-  /** The references of the images to load, when the engine has all; rejects as soon as one cannot be pulled. */
-  readonly images: Promise<readonly string[]>
+  /** The references of the images to load, each with the name by which the engine has it, when the engine has all; rejects as soon as one cannot be pulled. */
+  readonly images: Promise<ReadonlyMap<string, string>>
   /** Those that come as archives. */
   readonly archives: readonly Archive[]
   /** Resolves when what other jobs left on the engine is removed, or was given up on. Never rejects. */

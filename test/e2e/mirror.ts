@@ -18,6 +18,8 @@ export interface Mirrors {
   /** The CA of the one with TLS, as PEM. */
   readonly ca: string
   readonly password: string
+  /** Of the image. */
+  readonly digest: string
   /** User and password as HTTP's Basic scheme sends them. */
   readonly basic: string
   remove(): Promise<void>
@@ -55,6 +57,7 @@ export async function startMirrors(sidecar: Sidecar, registry: string, image: st
   await sidecar.docker('run', '--detach', '--name', 'upstream', '--publish', `${local}:5000`, registry)
   await sidecar.docker('tag', image, `${local}/${MIRRORED}`)
   await until('a push to the registry behind the mirrors', 30_000, () => sidecar.docker('push', `${local}/${MIRRORED}`))
+  const pushed = await sidecar.docker('inspect', '--format={{index .RepoDigests 0}}', `${local}/${MIRRORED}`)
   await sidecar.docker('rmi', `${local}/${MIRRORED}`)
 
   const template = '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}'
@@ -71,7 +74,7 @@ export async function startMirrors(sidecar: Sidecar, registry: string, image: st
     plain: url('http', `${address}:${PORTS.plain}`),
     tls: url('https', `${address}:${PORTS.tls}`),
     loopback: url('http', `127.0.0.1:${PORTS.plain}`),
-    ...{ ca, password: PASSWORD, basic: BASIC },
+    ...{ ca, password: PASSWORD, basic: BASIC, digest: pushed.trim().replace(/^.*@/, '') },
     remove: async () => void (await docker('rm', '--force', name)),
   }
 }

@@ -31,9 +31,10 @@ beforeAll(async () => {
   use = await job.use({
     ...labInputs(ground),
     registry: 'true',
-    images: `engine.example.test/${MIRRORED}`,
+    images: `engine.example.test/${MIRRORED}\n${byDigest()}`,
     'registry-mirrors': `
       engine.example.test=${mirrors.loopback}
+      digest.example.test=${mirrors.loopback}
       plain.example.test=${mirrors.plain}
       tls.example.test=${mirrors.tls}/team ca=/ca.pem`,
     config: `{kind: Cluster, apiVersion: kind.x-k8s.io/v1alpha4, nodes: [{role: control-plane}, {role: worker, image: ${nodeContainerd2}}]}`,
@@ -45,6 +46,9 @@ afterAll(async () => {
   await mirrors?.remove()
   await ground?.remove()
 })
+
+/** The image of the mirrors by its digest. */
+const byDigest = (): string => `digest.example.test/team/app@${mirrors.digest}`
 
 /** What a later step prints; it must succeed. */
 async function prints(script: string, input?: string): Promise<string> {
@@ -168,13 +172,15 @@ describe('mirrors', () => {
     )
   })
 
-  it('give the engine what is to be loaded, which it then has by no other name', async () => {
+  it('give the engine what is to be loaded, which it then has by no other name, but for a digest', async () => {
     const tags = await sidecar.docker('image', 'ls', '--format', '{{.Repository}}:{{.Tag}}')
-    expect(tags.split('\n').filter(tag => tag.includes('team/app'))).toEqual([`engine.example.test/${MIRRORED}`])
-    for (const name of ['control-plane', 'worker'])
-      expect(
-        await sidecar.docker('exec', `${use.outputs['name']}-${name}`, 'crictl', 'images', '--output', 'json'),
-      ).toContain(`"engine.example.test/${MIRRORED}"`)
+    expect(tags.split('\n').filter(tag => /team\/app:(?!<none>)/.test(tag))).toEqual([
+      `engine.example.test/${MIRRORED}`,
+    ])
+    for (const name of ['control-plane', 'worker']) {
+      for (const image of [`engine.example.test/${MIRRORED}`, byDigest()])
+        await sidecar.docker('exec', `${use.outputs['name']}-${name}`, 'crictl', 'inspecti', image)
+    }
   })
 
   it('keep their password to themselves', async () => {

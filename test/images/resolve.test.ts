@@ -23,6 +23,7 @@ async function resolve(images: readonly string[], answers: readonly Result[], pu
       begun = true
       return all
     })
+    .then(all => [...all.keys()])
     .catch(messageOf)
   return { asked, said, outcome, begun }
 }
@@ -35,6 +36,16 @@ describe('images to load', () => {
     )
     expect(asked).toEqual([`image inspect app:ci web@sha256:${'b'.repeat(64)}`])
     expect(outcome).toEqual(['app:ci', `web@sha256:${'b'.repeat(64)}`])
+  })
+
+  test('of which a mirror gives what a digest names are had by the name of the mirror', async () => {
+    const digest = `sha256:${'b'.repeat(64)}`
+    const mirror = { upstream: 'docker.io', scheme: 'https', host: 'mirror.example', path: '' } as const
+    const { world } = worldOf({ mirrors: [{ ...mirror, credentials: undefined, ca: undefined }] })
+    const { docker, asked } = dockerOf(no(lacks(`web@${digest}`)), no('absent'), ok(), ok(has()))
+    const { images } = await resolveImages(docker, { images: [`web@${digest}`], pull: 'missing' }, world)
+    expect([...(await images)]).toEqual([[`web@${digest}`, `mirror.example/library/web@${digest}`]])
+    expect(asked.at(-1)).toBe(`image inspect mirror.example/library/web@${digest}`)
   })
 
   test('without any the engine is not asked', async () => {

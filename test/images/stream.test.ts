@@ -98,13 +98,19 @@ function dockerOf(
   return { docker: dockerAt({ env: {}, aroundProxy: {} }, replaced), started, besides }
 }
 
+/** What the engine has by the names that are asked for. */
+const had = (references: readonly string[]): ReadonlyMap<string, string> => new Map(references.map(one => [one, one]))
+
 function stream(
   docker: Docker,
   references: readonly string[],
   nodes: readonly string[],
   limits = LIMITS,
 ): Promise<readonly Loaded[]> {
-  return streamImages(docker, { references, archives: [] }, nodes, { debug: line => void debugged.push(line), limits })
+  return streamImages(docker, { references: had(references), archives: [] }, nodes, {
+    debug: line => void debugged.push(line),
+    limits,
+  })
 }
 
 /** What came to a node: the digests of blobs larger than a config, and the images by name. */
@@ -132,6 +138,15 @@ const sorted = (...ids: readonly (string | undefined)[]): unknown[] => [...new S
 const all = sorted(...(a?.diffIds ?? []), ...(b?.diffIds ?? []))
 
 describe('streaming images into nodes', () => {
+  test('an image that the engine has by a mirror is asked for by that, and pods have it by their own', async () => {
+    const { docker, started } = dockerOf({ layout: layoutOf([{ layers: [layer('x')] }]) })
+    const digest = `sha256:${'d'.repeat(64)}`
+    const references = new Map([[`a@${digest}`, `mirror.example/a@${digest}`]])
+    await streamImages(docker, { references, archives: [] }, ['one'], { debug: () => {} })
+    expect(started.filter(line => line.startsWith('save'))).toEqual([`save -- mirror.example/a@${digest}`])
+    expect(Object.keys((await received('one')).images)).toEqual([`docker.io/library/a@${digest}`])
+  })
+
   test('a reference without a tag is one image, and not all that its repository has', async () => {
     const { docker, started } = dockerOf({ layout: layoutOf([{ name: 'docker.io/library/a:latest', layers: [] }]) })
     await stream(docker, ['a'], ['one'])
@@ -230,7 +245,7 @@ describe('streaming images into nodes', () => {
     const beside = { cluster: 'c', labels: {}, socket: '/docker.sock', writesLayouts: true }
     const both = { code: 0, stdout: 'whole\ndone 0\ndone 1', stderr: '' }
     const go = (docker: Docker, references = ['a:1', 'b:1']): Promise<readonly Loaded[]> =>
-      streamImages(docker, { references, archives: [] }, ['one', 'two'], {
+      streamImages(docker, { references: had(references), archives: [] }, ['one', 'two'], {
         debug: line => void debugged.push(line),
         beside,
       })
@@ -297,7 +312,7 @@ describe('streaming images into nodes', () => {
       return readArchive(join(folder, name), 'images', 'amd64')
     }
     const bring = (docker: Docker, ...archives: readonly Archive[]): Promise<readonly Loaded[]> =>
-      streamImages(docker, { references: ['a:1'], archives }, ['one', 'two'], { debug: () => {} })
+      streamImages(docker, { references: had(['a:1']), archives }, ['one', 'two'], { debug: () => {} })
 
     test('they come as those of the engine do, one source after the other', async () => {
       const archive = await write(
