@@ -124,7 +124,9 @@ const before = existsSync(path('results')) ? (JSON.parse(readFileSync(path('resu
 const results: Results = {
   rows: {
     ...before?.rows,
-    ...Object.fromEntries(Object.entries(samples).map(([row, kept]) => [row, { measured, ...kept }])),
+    ...Object.fromEntries(
+      Object.entries(samples).map(([row, kept]) => [row, { measured: machine(bench.version), ...kept }]),
+    ),
   },
   growth: groups.includes('growth') ? growth : (before?.growth ?? []),
   parts: groups.includes('parts') ? parts : (before?.parts ?? []),

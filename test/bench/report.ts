@@ -4,13 +4,14 @@ import { median, result, type Samples, verdict } from './statistics.ts'
 
 /** What is kept of the runs: a row may be measured again alone. */
 export interface Results {
-  /** What it was measured on and with, by row: the machine, and the versions of what took part. */
+  /** By row; `measured` is a sentence of what it was measured on and with, as `machine`. */
   readonly rows: Readonly<
     Record<string, { readonly measured: string; readonly ours: Samples; readonly baseline: Samples }>
   >
   readonly growth: readonly { readonly ours: Samples; readonly baseline: Samples }[]
   /** Milliseconds, a list for each round. */
   readonly parts: readonly (readonly number[])[]
+  /** What all else was measured on and with: the machine, the day, and the versions of what took part. */
   readonly machine: string
 }
 
@@ -52,13 +53,15 @@ export function markdown(results: Results): string {
       (median(ours) / median(baseline)).toFixed(2),
     ]
   })
+  const others = measured(results).filter(row => row.measured !== results.machine)
+  const machines = [results.machine, ...others.map(({ row, measured: on }) => `${row.title}: ${on}`)]
   return `# How fast it is
 
 Written by \`npm run bench\`. Medians with the least and the most; ours and the baseline alternate within one run, so compare within a
 row only. The baseline is what people do today: \`kind create cluster --wait 5m\`, one \`kind load docker-image\` for each image,
 \`kind delete cluster\`. The place is a step in a container beside a docker:dind sidecar over TLS.
 
-${results.machine}
+${machines.join('\n\n')}
 
 ${table(['what', 'ours', 'baseline', 'result', 'must', 'aim'], rows)}
 
