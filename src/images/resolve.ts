@@ -77,13 +77,21 @@ async function pullAll(
   references: readonly Reference[],
   world: ResolveWorld,
 ): Promise<ReadonlyMap<string, string>> {
-  const pulled = await Promise.all(
-    references.map(async reference => {
-      const { given } = reference
-      const name = await world.span(`Pull ${given}`, () => pullImage(docker, given, 'images', world))
-      return { reference, had: parseReference(name) }
-    }),
-  )
+  const pullEach = (some: readonly Reference[]) =>
+    Promise.all(
+      some.map(async reference => {
+        const { given } = reference
+        const name = await world.span(`Pull ${given}`, () => pullImage(docker, given, 'images', world))
+        return { reference, had: parseReference(name) }
+      }),
+    )
+  // What comes by a mirror's tag loses that again, and where it was the repository's last the engine forgets its digests, too.
+  const isLater = ({ digest, registry }: Reference): boolean =>
+    digest !== undefined && world.mirrors.some(({ upstream }) => upstream === registry)
+  const pulled = [
+    ...(await pullEach(references.filter(reference => !isLater(reference)))),
+    ...(await pullEach(references.filter(isLater))),
+  ]
   const found = await findImages(
     docker,
     pulled.map(({ had }) => had),
