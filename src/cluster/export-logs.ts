@@ -17,7 +17,7 @@ const LOGS_LIMIT = 30_000
  *
  * @param folder where to; undefined where nobody would find it there, and only what was collected is wanted
  * @param signal ends it: what has come by then is exported
- * @returns the folder where anything is in it, and what was collected, secrets included
+ * @returns the folder where anything is in it, and what was collected, without secrets
  */
 export async function exportLogs(
   docker: Docker,
@@ -29,9 +29,9 @@ export async function exportLogs(
   try {
     const collected = await collectLogs(docker, plan, LOGS_LIMIT, signal)
     for (const sentence of collected.missing) host.debug(`Not among the logs: ${sentence}`)
-    const { files } = collected
+    const files = collected.files.size === 0 ? collected.files : withoutSecrets(collected)
     if (folder === undefined || files.size === 0) return { folder: undefined, files }
-    const bytes = writeLogs(collected, folder)
+    const bytes = writeLogs(files, folder)
     host.info(`The cluster's logs are in ${folder} (${files.size} files, ${formatBytes(bytes)})`)
     await host.keepFiles(folder, signal)
     return { folder, files }
@@ -41,21 +41,25 @@ export async function exportLogs(
   }
 }
 
+/** What was collected, and a file on what was not, without the cluster's secrets. */
+function withoutSecrets({ files, secrets, missing }: Collected): Files {
+  const scrub = scrubber(secrets)
+  const all = missing.length === 0 ? [...files] : [...files, ['missing.txt', `${missing.join('\n')}\n`] as const]
+  return new Map(all.map(([name, content]) => [name, Buffer.from(scrub(content.toString('utf8')))]))
+}
+
 /**
- * Writes what was collected, without its secrets: files 0600, folders 0700. Files that are there are replaced.
+ * Writes files 0600, in folders 0700. Files that are there are replaced.
  *
  * @returns how many bytes they have
  */
-export function writeLogs({ files, secrets, missing }: Collected, folder: string): number {
-  const scrub = scrubber(secrets)
+function writeLogs(files: Files, folder: string): number {
   let bytes = 0
-  const all = new Map([...files].map(([name, content]) => [name, scrub(content.toString('utf8'))]))
-  if (missing.length > 0) all.set('missing.txt', scrub(`${missing.join('\n')}\n`))
-  for (const [name, content] of all) {
+  for (const [name, content] of files) {
     const path = join(folder, safePath(name))
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
     writeFileSync(path, content, { mode: 0o600 })
-    bytes += Buffer.byteLength(content)
+    bytes += content.length
   }
   return bytes
 }

@@ -37,12 +37,28 @@ export function scrubber(known: readonly string[]): (text: string) => string {
   const parts = known.flatMap(secret => [secret, ...secret.split('\n')]).map(part => part.trim())
   const long = [...new Set(parts)].filter(part => part.length >= SHORTEST)
   // The longest first: one secret may be the beginning of another.
-  const words = long.sort((a, b) => b.length - a.length).map(part => part.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&'))
-  const exactly = words.length === 0 ? undefined : new RegExp(words.join('|'), 'g')
+  const sorted = long.sort((a, b) => b.length - a.length)
+  const huge = sorted.filter(part => part.length > LONGEST_PATTERN)
+  const patterns = inPatterns(sorted.slice(huge.length))
   return text => {
-    const without = exactly === undefined ? text : text.replace(exactly, HIDDEN)
+    const left = huge.reduce((rest, part) => rest.replaceAll(part, HIDDEN), text)
+    const without = patterns.reduce((rest, pattern) => rest.replace(pattern, HIDDEN), left)
     return SHAPES.reduce((left, [shape, stays]) => left.replace(shape, stays), without)
   }
+}
+
+/** A regular expression takes no word of more than 32,767 characters (V8), and a Helm release is a Secret of more. */
+const LONGEST_PATTERN = 10_000
+
+/** Patterns for words, each of them short enough. */
+function inPatterns(words: readonly string[]): RegExp[] {
+  const patterns: string[] = []
+  for (const word of words.map(one => one.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&'))) {
+    const last = patterns.at(-1)
+    if (last === undefined || last.length + word.length > LONGEST_PATTERN) patterns.push(word)
+    else patterns[patterns.length - 1] = `${last}|${word}`
+  }
+  return patterns.map(pattern => new RegExp(pattern, 'g'))
 }
 
 /** What somebody said, without what may be secret in a URL: a user and password, a signature. */

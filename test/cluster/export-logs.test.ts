@@ -80,6 +80,7 @@ describe('an export', () => {
     const out = join(folder, 'a/b')
     const exported = await exportLogs(docker, { nodes: ['n'] }, out, host, never)
     expect(exported.folder).toBe(out)
+    expect(`${exported.files.get('events.txt')}`).toBe('*** came\n')
     expect(kept).toEqual([out])
     expect(said).toEqual([expect.stringMatching(/^The cluster's logs are in .*a\/b \(4 files, /)])
     const files = readdirSync(out, { recursive: true, encoding: 'utf8' }).filter(f => statSync(join(out, f)).isFile())

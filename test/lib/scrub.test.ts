@@ -57,6 +57,15 @@ describe('secrets that are known', () => {
     expect(known('prefix another line')).toBe('prefix ***')
   })
 
+  test('may be as large as the cluster takes them, and many', () => {
+    const huge = ['a'.repeat(40_000), 'b'.repeat(1_000_000)]
+    const many = Array.from({ length: 5000 }, (_, index) => `secret-number-${index}.`)
+    const scrub = scrubber([...huge, ...many])
+    expect(scrub(`${huge.join(' ')} secret-number-4999. and secret-number-5000.`)).toBe(
+      '*** *** *** and secret-number-5000.',
+    )
+  })
+
   test('that are words stay', () => {
     expect(scrubber(['admin', ' '])('the admin may')).toBe('the admin may')
   })
