@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { limitContainers } from '../engine/containers.ts'
+import { containerNames, limitContainers } from '../engine/containers.ts'
 import { type Docker, engineEnv } from '../engine/docker.ts'
 import { createNetwork, defaultMtu, networkExists } from '../engine/networks.ts'
 import { clusterContainers, createRecord, marksOn, removeVolumes } from '../engine/records.ts'
@@ -13,6 +13,7 @@ import type { Timeline } from '../lib/timeline.ts'
 import { LABEL, type Plan } from '../plan.ts'
 import { hopeless } from './hopeless.ts'
 import { createCluster, kindEnv } from './kind.ts'
+import { plannedContainers } from './late-nodes.ts'
 import { findRecord } from './remove.ts'
 import { kindFailure } from './telling-lines.ts'
 
@@ -27,16 +28,23 @@ export async function makeRecord(docker: Docker, plan: Plan): Promise<void> {
 }
 
 /**
- * Sees that no cluster on the engine has the plan's name.
+ * Sees that no cluster on the engine has the plan's name, and nothing else a name that its containers will have.
  *
  * @throws Problem that says whose it is
  */
 export async function checkName(docker: Docker, plan: Plan): Promise<void> {
-  const [labels, containers] = await Promise.all([
+  const [labels, containers, names] = await Promise.all([
     findRecord(docker, plan.record),
     docker.run(clusterContainers(plan.cluster)),
+    docker.run(containerNames),
   ])
   if (labels !== undefined || containers.stdout.trim() !== '') throw taken(plan, labels ?? {})
+  const held = plannedContainers(plan).filter(name => names.stdout.split('\n').includes(name))
+  if (held.length > 0) {
+    throw new Problem(
+      `name: the engine has the container ${held.join(' and ')} already, which is not of a cluster; choose another name than ${plan.cluster}, or remove that container first`,
+    )
+  }
 }
 
 /** The refusal of a name that a live cluster has. */

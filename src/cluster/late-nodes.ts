@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { removeContainers, takeName } from '../engine/containers.ts'
+import { labelsOf, removeContainers, takeName } from '../engine/containers.ts'
 import type { Docker } from '../engine/docker.ts'
 import { imageIds } from '../engine/images.ts'
 import { formatDuration } from '../lib/duration.ts'
 import { whatItSaid } from '../lib/run.ts'
-import type { Plan } from '../plan.ts'
+import { KIND_CLUSTER_LABEL, LABEL, type Plan } from '../plan.ts'
 
 /** How long to leave the engine alone before a name is tried again, in milliseconds. */
 const PAUSE = 100
@@ -24,7 +24,7 @@ export function plannedContainers({
  * Removes nodes, and a registry, that come late. The engine goes on creating a container when the client that asked for it is gone, for a
  * second or more: it copies the image's /var into the volume that kind wants there. It lists the container only when that
  * is done, but holds the name from the start (moby's daemon/create.go). So the names are taken here: once one is had,
- * nothing more can come under it.
+ * nothing more can come under it. What somebody else has under such a name stays.
  *
  * @param limit milliseconds that it may take
  * @returns how many there were
@@ -41,12 +41,20 @@ export async function removeLateNodes(
   // Without any image there is none to create a node from.
   if (!image) return 0
 
+  // A container that is still being created has no labels to tell yet.
+  const isSomebodyElses = async (name: string): Promise<boolean> => {
+    const told = await docker.try(labelsOf(name), { timeout: left() })
+    if (told.code !== 0) return false
+    const labels = (JSON.parse(told.stdout) as Record<string, string> | null) ?? {}
+    return labels[KIND_CLUSTER_LABEL] !== plan.cluster && labels[LABEL.cluster] !== plan.cluster
+  }
   const removeLate = async (name: string): Promise<number> => {
     let late = 0
     for (;;) {
       const taken = await docker.try(takeName(name, plan.cluster, image), { timeout: left() })
       const held = /already in use/i.test(taken.stderr)
       if (taken.code !== 0 && !held) throw new Error(`docker create ${name}: ${whatItSaid(taken, 3)}`)
+      if (held && (await isSomebodyElses(name))) return late
       const removed = await docker.try(removeContainers([name]), { timeout: left() })
       if (!held) return late
       if (removed.code === 0 && removed.stdout.trim() !== '') late++

@@ -15,6 +15,12 @@ export const takeName = (name: string, cluster: string, any: string): string[] =
   'none',
 ]
 
+/** Prints the labels of a container as JSON; fails where there is none of that name. */
+export const labelsOf = (name: string): string[] => ['container', 'inspect', '--format={{json .Config.Labels}}', name]
+
+/** Prints the names of all containers, a line each. */
+export const containerNames: readonly string[] = ['ps', '--all', '--format={{.Names}}']
+
 /**
  * Lets every frozen process below some containers run, on an engine with the first version of cgroups.
  *
@@ -52,8 +58,8 @@ export const publishedByContainers: readonly string[] = ['ps', '--format={{.Name
 
 /** What a probe is for: what a node of this plan would ask of the engine. */
 export interface Wish {
-  /** The cluster's name: it labels the probe, so that post finds one that was interrupted. */
-  readonly cluster: string
+  /** The cluster's: the probe has them too, so that a removal finds one that was interrupted. */
+  readonly labels: Readonly<Record<string, string>>
   readonly image: string
   readonly listenAddress: string
   readonly ports: readonly PortMapping[]
@@ -73,7 +79,7 @@ export const probeEngine = (wish: Wish): string[] => [
   '--privileged',
   // An engine with userns-remap refuses privileged containers without it; kind gives it to nodes.
   '--userns=host',
-  `--label=${KIND_CLUSTER_LABEL}=${wish.cluster}`,
+  ...labelFlags(wish.labels),
   '--entrypoint=/bin/sh',
   `--publish=${bracketed(wish.listenAddress)}::6443`,
   ...wish.ports

@@ -21,7 +21,7 @@ export interface Created extends Connection {
 export function create({ world, options, plan, reach, kind, docker, preflight, nodeArchive }: Use): Promise<Created> {
   const { host, run: runner, timeline } = world
   const wish = {
-    cluster: plan.cluster,
+    labels: plan.labels,
     image: plan.nodeImage,
     listenAddress: reach.listenAddress,
     ports: fixedPorts(options),

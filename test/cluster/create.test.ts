@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ipv6Subnet, limitNodes, makeNetwork, makeNodes, milestone } from '../../src/cluster/create.ts'
+import { checkName, ipv6Subnet, limitNodes, makeNetwork, makeNodes, milestone } from '../../src/cluster/create.ts'
 import { limitContainers, probeEngine } from '../../src/engine/containers.ts'
 import { createNetwork } from '../../src/engine/networks.ts'
 import { Problem } from '../../src/lib/problem.ts'
@@ -10,6 +10,25 @@ import { aPlan } from '../builders.ts'
 
 const own = aPlan({ options: { name: 'c' } })
 const theirs = aPlan({ options: { name: 'c', network: 'ci' } })
+
+describe("the cluster's name", () => {
+  const free = { 'volume inspect': no('no such volume') }
+
+  test('may be had where nobody has it, nor a name of its containers', async () => {
+    await checkName(answeringEngine({ ...free, 'ps --all --format={{.Names}}': ok('c\nc-web\n') }).docker, own)
+  })
+
+  test.each([
+    [{ 'volume inspect': ok('{}') }, 'the engine has a cluster c already'],
+    [{ ...free, 'ps --all --quiet': ok('123\n') }, 'the engine has a cluster c already (not one of kind-in-dind)'],
+    [
+      { ...free, 'ps --all --format={{.Names}}': ok('c-control-plane\nother\n') },
+      'the engine has the container c-control-plane already, which is not of a cluster; choose another name than c, or',
+    ],
+  ])('is refused where %j', async (answers, why) => {
+    await expect(checkName(answeringEngine(answers).docker, own)).rejects.toThrow(`name: ${why}`)
+  })
+})
 
 describe("the cluster's network", () => {
   test.each<[string, unknown, string, string[], string[]]>([
@@ -95,7 +114,7 @@ describe('limits', () => {
 })
 
 test('a probe runs as a node is run, also where the engine remaps users', () => {
-  const wish = { cluster: 'c', image: 'node', listenAddress: '::1', mounts: ['/a"b'], registryPort: undefined }
+  const wish = { labels: {}, image: 'node', listenAddress: '::1', mounts: ['/a"b'], registryPort: undefined }
   const args = probeEngine({ ...wish, ports: [{ node: 53, outer: 5353, address: undefined, protocol: 'UDP' }] })
   expect(args).toEqual(expect.arrayContaining(['--privileged', '--userns=host', '--publish=[::1]:5353:53/udp']))
   expect(args).toContain('--mount=type=bind,"source=/a""b",target=/mnt/0,readonly')

@@ -13,9 +13,9 @@ const LIMIT = 5000
  *
  * @param creating how many more requests each container takes; infinite ones are never done
  */
-function engine(creating: Record<string, number>, images = 'sha256:1\nsha256:2\n') {
+function engine(creating: Record<string, number>, images = 'sha256:1\nsha256:2\n', others: readonly string[] = []) {
   const under = new Map(Object.entries(creating))
-  const there = new Set<string>()
+  const there = new Set<string>(others)
   const answer = (args: readonly string[]): Result => {
     const name = args.find(arg => arg.startsWith('--name='))?.slice('--name='.length) ?? args.at(-1) ?? ''
     const left = under.get(name)
@@ -35,6 +35,10 @@ function engine(creating: Record<string, number>, images = 'sha256:1\nsha256:2\n
         if (under.has(name) || there.has(name)) return no(`Conflict. The container name "/${name}" is already in use`)
         there.add(name)
         return ok('id\n')
+      case 'container':
+        return others.includes(name) && !under.has(name)
+          ? ok(JSON.stringify({ app: 'theirs' }))
+          : no(`No such container: ${name}`)
       case 'rm':
         // With --force an absent one is no failure.
         return there.delete(name) ? ok(`${name}\n`) : { code: 0, stdout: '', stderr: `No such container: ${name}` }
@@ -62,6 +66,12 @@ test('where none comes, nothing is left of the asking', async () => {
   const { docker, there } = engine({})
   expect(await removeLateNodes(docker, plan, LIMIT)).toBe(0)
   expect([...there]).toEqual([])
+})
+
+test("somebody else's container of such a name stays", async () => {
+  const { docker, there } = engine({ 'c-control-plane': 2 }, undefined, ['c-worker'])
+  expect(await removeLateNodes(docker, plan, LIMIT)).toBe(1)
+  expect([...there]).toEqual(['c-worker'])
 })
 
 test('an engine without an image creates no node', async () => {

@@ -87,7 +87,7 @@ describe('what a container sees of the engine', () => {
 describe('a probe', () => {
   const seen = '8192\n1048576\nFilesystem 1024-blocks Used Available Capacity Mounted on\noverlay 9 9 9000000 1% /\n'
   const wish = {
-    cluster: 'shop',
+    labels: { 'kind-in-dind.cluster': 'shop' },
     image: 'kindest/node:v1.34.0',
     listenAddress: '10.0.0.5',
     ports: [{ node: 30080, outer: 8080, address: undefined, protocol: 'TCP' as const }],
