@@ -45,10 +45,27 @@ export function missingPaths(env: Environment): string[] {
   return [...new Set(paths)].filter(path => !existsSync(path))
 }
 
+/** A buildx of this program's that an earlier or another job has linked as the docker CLI's plugin; undefined where none is. */
+export function linkedBuildx(env: Environment): { readonly program: string; readonly link: string } | undefined {
+  const link = pluginLink(env)
+  try {
+    const program = readlinkSync(link)
+    return /\/kind-in-dind.*\/buildx$/.test(program) ? { program, link } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether a builder of this program's is in buildx' configuration. */
+export function hasBuilders(configFolder: string): boolean {
+  const folder = join(configFolder, 'instances')
+  return existsSync(folder) && readdirSync(folder).some(name => name.startsWith('kind-in-dind-'))
+}
+
 /**
  * Links a program into the docker CLI's plugins, where there is none of its name.
  *
- * @returns why that cannot be, undefined where it is done
+ * @returns why that cannot be, undefined where it is done, or was before
  */
 export function linkPlugin({ program, link }: { readonly program: string; readonly link: string }): string | undefined {
   try {
@@ -56,16 +73,24 @@ export function linkPlugin({ program, link }: { readonly program: string; readon
     symlinkSync(program, link)
     return undefined
   } catch (error) {
-    return messageOf(error)
+    return isLink(link, program) ? undefined : messageOf(error)
   }
 }
 
 /** Takes away the link that `linkPlugin` made, and nothing else of that name. */
 export function unlinkPlugin({ program, link }: { readonly program: string; readonly link: string }): void {
   try {
-    if (readlinkSync(link) === program) rmSync(link)
+    if (isLink(link, program)) rmSync(link)
   } catch {
-    // It is gone, or somebody else's.
+    // It is gone by now.
+  }
+}
+
+function isLink(link: string, program: string): boolean {
+  try {
+    return readlinkSync(link) === program
+  } catch {
+    return false
   }
 }
 

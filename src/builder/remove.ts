@@ -4,7 +4,7 @@ import { messageOf, Problem } from '../lib/problem.ts'
 import { LIFETIME } from '../options.ts'
 import { type BuilderPlan, builderName } from '../plan.ts'
 import { type Buildx, errorIn, forgetBuilder } from './buildx.ts'
-import { removeNew, unlinkPlugin } from './config-folder.ts'
+import { hasBuilders, removeNew, unlinkPlugin } from './config-folder.ts'
 
 /** How long it may take, in milliseconds: what it does is local, but waits for other commands of buildx. */
 const LIMIT = 5000
@@ -29,7 +29,8 @@ export async function removeBuilder(
       )
     }
   }
-  if (fetched !== undefined) unlinkPlugin(fetched)
+  // Another job of this user may use the link, whose own end takes it away then.
+  if (fetched !== undefined && !hasBuilders(configFolder)) unlinkPlugin(fetched)
   removeNew(configFolder, missing)
 }
 
@@ -38,6 +39,7 @@ export async function removeBuilder(
  * each job (TempDirectoryManager in its source). It is known by the record of the job on the engine, or, where that is gone as well,
  * by its age and a kubeconfig that is not there.
  *
+ * @param fetched a buildx of this program's that is linked, which goes with the last of them
  * @param uses of jobs that are over, as labels on the engine name them
  * @param now milliseconds since 1970
  * @returns for each one that buildx does not forget, why
@@ -45,6 +47,7 @@ export async function removeBuilder(
 export async function removeLeftBuilders(
   buildx: Buildx,
   configFolder: string,
+  fetched: BuilderPlan['fetched'],
   uses: readonly Parameters<typeof builderName>[0][],
   now: number,
 ): Promise<string[]> {
@@ -53,7 +56,7 @@ export async function removeLeftBuilders(
   const left = (existsSync(folder) ? readdirSync(folder) : []).filter(
     name => over.includes(name) || (/^kind-in-dind-./.test(name) && isOver(join(folder, name), now)),
   )
-  const tried = left.map(name => removeBuilder(buildx, { name, fetched: undefined, configFolder, missing: [] }))
+  const tried = left.map(name => removeBuilder(buildx, { name, fetched, configFolder, missing: [] }))
   const results = await Promise.allSettled(tried)
   return results.flatMap(result => (result.status === 'rejected' ? [messageOf(result.reason)] : []))
 }

@@ -1,8 +1,11 @@
 import { accessSync, chmodSync, constants, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { KubeConfig } from '@kubernetes/client-node'
+import type { Docker } from '../engine/docker.ts'
 import type { Credentials } from '../engine/reach.ts'
 import { Problem } from '../lib/problem.ts'
+import { LABEL, recordName } from '../plan.ts'
+import { findRecord } from './remove.ts'
 
 /**
  * Reads a kubeconfig as kind prints it, and names the namespace that kind leaves out: without one kubectl takes that of
@@ -33,11 +36,17 @@ function changed(
 
 /** Whether a file is a kubeconfig that this program wrote, for one cluster or for any. */
 export function isOurs(path: string, cluster?: string): boolean {
+  const its = clusterOf(path)
+  return its !== undefined && (cluster === undefined || its === cluster)
+}
+
+/** The cluster of a kubeconfig that this program wrote; undefined where it is none. */
+function clusterOf(path: string): string | undefined {
   try {
     const { 'current-context': context = '' } = JSON.parse(readFileSync(path, 'utf8')) as { 'current-context'?: string }
-    return cluster === undefined ? context.startsWith('kind-') : context === `kind-${cluster}`
+    return /^kind-(.+)$/.exec(context)?.[1]
   } catch {
-    return false
+    return undefined
   }
 }
 
@@ -61,6 +70,20 @@ export function checkKubeconfigPath(path: string): void {
       `kubeconfig: ${path} cannot be made, since this user cannot write to ${folder}; name another path`,
     )
   }
+}
+
+/**
+ * Sees that the kubeconfig that is there is not that of a cluster that is up: another job uses it, or this one.
+ *
+ * @throws Problem that names the cluster
+ */
+export async function checkKubeconfigOwner(docker: Docker, path: string): Promise<void> {
+  const cluster = clusterOf(path)
+  const labels = cluster === undefined ? undefined : await findRecord(docker, recordName(cluster))
+  if (cluster === undefined || labels === undefined) return
+  throw new Problem(
+    `kubeconfig: ${path} is that of the cluster ${cluster}, which is on the engine (of the job ${labels[LABEL.job]}); name another path, since its job would get this cluster instead`,
+  )
 }
 
 /** Writes a kubeconfig for this user's eyes only: 0600, also where the file was there before. */

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
 import { builderImages, buildxAt, hasPlugin } from '../builder/buildx.ts'
-import { buildxFolder, missingPaths, pluginLink } from '../builder/config-folder.ts'
+import { buildxFolder, linkedBuildx, missingPaths, pluginLink } from '../builder/config-folder.ts'
 import { judgeBuilder } from '../builder/prepare.ts'
 import { judgeCapacity, reservationPatch } from '../cluster/capacity.ts'
 import { allowsCgroupV1, chosenImage, kindConfig, needsCertsFolder, ownRegistries } from '../cluster/config.ts'
@@ -10,7 +10,7 @@ import { checkName } from '../cluster/create.ts'
 import { installKind } from '../cluster/install.ts'
 import { installBuildx } from '../cluster/install-buildx.ts'
 import { judgeConfig } from '../cluster/judge-config.ts'
-import { checkKubeconfigPath } from '../cluster/kubeconfig.ts'
+import { checkKubeconfigOwner, checkKubeconfigPath } from '../cluster/kubeconfig.ts'
 import type { Program } from '../cluster/program.ts'
 import { hasDnsSearch, judgeVersions, nodeImage, refuseVersion } from '../cluster/versions.ts'
 import { type Docker, dockerAt } from '../engine/docker.ts'
@@ -136,7 +136,7 @@ async function prepareBuilder(
   const missing = missingPaths(host.env)
   // None of these commands talks to an engine, which may not answer yet.
   const fetched = (await hasPlugin(dockerAt({ env: {}, aroundProxy: {} }, run)))
-    ? undefined
+    ? linkedBuildx(host.env)
     : { program: (await installBuildx({ ...toolsOf(world), url })).path, link: pluginLink(host.env) }
   await judgeBuilder(buildxAt(fetched?.program, undefined, run), options, host.folder)
   return { fetched, configFolder, missing }
@@ -191,7 +191,8 @@ export async function decide(world: World, options: Options, found: Found): Prom
     builder,
   })
   notePlan(report, plan, kind.version)
-  if (mayClash(options)) await found.tidied
+  if (mayClash(options) || options.kubeconfig !== undefined) await found.tidied
+  if (options.kubeconfig !== undefined) await checkKubeconfigOwner(docker, options.kubeconfig)
   const [{ images }] = await Promise.all([found.resolving, checkName(docker, plan)])
   // A pull that has failed by now fails before anything is made.
   await Promise.race([images, undefined])

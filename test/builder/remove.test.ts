@@ -1,7 +1,14 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { buildxFolder, dockerFolder, linkPlugin, missingPaths, pluginLink } from '../../src/builder/config-folder.ts'
+import {
+  buildxFolder,
+  dockerFolder,
+  linkedBuildx,
+  linkPlugin,
+  missingPaths,
+  pluginLink,
+} from '../../src/builder/config-folder.ts'
 import { removeBuilder, removeLeftBuilders } from '../../src/builder/remove.ts'
 import { Problem } from '../../src/lib/problem.ts'
 import { aPlan } from '../builders.ts'
@@ -91,8 +98,8 @@ test('where buildx fails it says what to do', async () => {
 describe('of what killed jobs left, without a folder that tells of it', () => {
   const HOUR = 3_600_000
   const NOW = Date.UTC(2026, 0, 1)
-  const left = (uses: Parameters<typeof removeLeftBuilders>[2] = []) =>
-    removeLeftBuilders(stub.buildx, folder, uses, NOW)
+  const left = (uses: Parameters<typeof removeLeftBuilders>[3] = []) =>
+    removeLeftBuilders(stub.buildx, folder, linkedBuildx(env), uses, NOW)
   const instances = (): string[] => readdirSync(join(folder, 'instances')).sort()
 
   /** A builder as buildx notes it. */
@@ -126,6 +133,17 @@ describe('of what killed jobs left, without a folder that tells of it', () => {
     expect(instances()).toEqual(['kind-in-dind-kept', 'kind-in-dind-of-another-kind', 'kind-in-dind-young', 'theirs'])
   })
 
+  test('the buildx that was fetched for it goes with the last one', async () => {
+    const program = '/cache/kind-in-dind-buildx/1/amd64/buildx'
+    linkPlugin({ program, link: pluginLink(env) })
+    expect(linkedBuildx(env)).toEqual({ program, link: pluginLink(env) })
+    for (const use of ['1', '2']) noted(`kind-in-dind-over-${use}`)
+    await left([{ cluster: 'over', use: '1' }])
+    expect(linkedBuildx(env)).toBeDefined()
+    await left([{ cluster: 'over', use: '2' }])
+    expect(linkedBuildx(env)).toBeUndefined()
+  })
+
   test('there is nothing to do where buildx was never used', async () => {
     expect(await left([{ cluster: 'over', use: '1' }])).toEqual([])
     expect(existsSync(folder)).toBe(false)
@@ -136,7 +154,8 @@ test('the link to a buildx that was fetched goes too, where it is still ours', a
   const missing = missingPaths(env)
   const fetched = { program: '/tools/buildx', link: pluginLink(env) }
   expect(linkPlugin(fetched)).toBeUndefined()
-  expect(linkPlugin(fetched)).toContain('EEXIST')
+  expect(linkPlugin(fetched)).toBeUndefined()
+  expect(linkPlugin({ ...fetched, program: '/other' })).toContain('EEXIST')
   await removeBuilder(stub.buildx, {
     name: 'ours',
     fetched: { ...fetched, program: '/other' },

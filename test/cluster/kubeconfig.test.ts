@@ -3,12 +3,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import {
+  checkKubeconfigOwner,
   checkKubeconfigPath,
   isOurs,
   readKubeconfig,
   withServer,
   writeKubeconfig,
 } from '../../src/cluster/kubeconfig.ts'
+import { LABEL } from '../../src/plan.ts'
+import { answeringEngine, no, ok } from '../answers.ts'
 
 /** As kind prints it. */
 const yaml = `
@@ -66,6 +69,18 @@ describe('a kubeconfig file', () => {
     expect(isOurs(path(), 'one')).toBe(true)
     expect(isOurs(path(), 'two')).toBe(false)
     expect(isOurs(join(folder, 'none'), 'one')).toBe(false)
+  })
+
+  it('of a cluster that is on the engine is not replaced, and that of one that is gone is', async () => {
+    writeKubeconfig(path(), readKubeconfig(yaml))
+    const record = { [LABEL.cluster]: 'one', [LABEL.job]: 'job-1' }
+    const { docker, asked } = answeringEngine({ 'volume inspect': ok(JSON.stringify(record)) })
+    await expect(checkKubeconfigOwner(docker, path())).rejects.toThrow(
+      /^kubeconfig: .*config is that of the cluster one, which is on the engine \(of the job job-1\); name another path/,
+    )
+    expect(asked[0]).toContain('kind-in-dind-one')
+    await checkKubeconfigOwner(answeringEngine({ 'volume inspect': no('no such volume') }).docker, path())
+    await checkKubeconfigOwner(docker, join(folder, 'none'))
   })
 
   it.each([yaml, 'precious', '{"current-context": "work"}'])('of the user is not replaced: %j', text => {
