@@ -12,7 +12,7 @@ import { privateFolder } from './folder.ts'
 import type { Environment, Host, Identity, JobStatus } from './host.ts'
 import { jobFolderName, jobFolders, markFolder } from './job-folders.ts'
 import { paint } from './paint.ts'
-import { downloadFolder, rememberedFile, rememberedUses, rememberUse } from './remembered.ts'
+import { downloadFolder, rememberedFile, rememberedUses, rememberUse, usesByHand } from './remembered.ts'
 import { timed } from './timed.ts'
 import { setToolFolders } from './tool-folders.ts'
 
@@ -100,7 +100,7 @@ export function createBuildkiteHost(
       // Another hook of the job may change TMPDIR; pre-exit must look where pre-command was.
       append(exportLines({ KIND_IN_DIND_FOLDER: folder }))
     },
-    uses: async () => rememberedUses(remembered),
+    uses: async () => [...new Set([...usesByHand(folder, identity.job), ...rememberedUses(remembered)])],
     chosen: named => latestUse(folder, named, env),
     exportVariables: async variables => append(exportLines(variables)),
     setOutputs: async () => {

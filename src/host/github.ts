@@ -10,7 +10,7 @@ import { debugIsOn } from './debug.ts'
 import { firstPrivateFolder, temporaryFolder } from './folder.ts'
 import type { Environment, Host, Identity, JobStatus } from './host.ts'
 import { paint } from './paint.ts'
-import { downloadFolder, JOB_MARK, rememberedFile, rememberedUses, rememberUse } from './remembered.ts'
+import { downloadFolder, JOB_MARK, rememberedFile, rememberedUses, rememberUse, usesByHand } from './remembered.ts'
 import { timed } from './timed.ts'
 import { setToolFolders } from './tool-folders.ts'
 
@@ -28,6 +28,7 @@ export function createGitHubHost(env: Record<string, string | undefined>): Host 
   ])
   setToolFolders(env, folder)
   const remembered = rememberedFile(folder, `${jobKey}-${env['GITHUB_ACTION'] ?? ''}`)
+  const identity = gitHubIdentity(env, uniqueOfJob(join(folder, `${JOB_MARK}${jobKey}`)))
   const uses: string[] = []
   const colours = paint(env, true)
 
@@ -37,7 +38,7 @@ export function createGitHubHost(env: Record<string, string | undefined>): Host 
     // What a cancelled job still runs has five minutes.
     cancelLimit: undefined,
     env,
-    identity: gitHubIdentity(env, uniqueOfJob(join(folder, `${JOB_MARK}${jobKey}`))),
+    identity,
     folder,
     downloads: downloadFolder(folder),
     // Jobs of one runner share it, where nobody empties RUNNER_TEMP between them.
@@ -67,7 +68,10 @@ export function createGitHubHost(env: Record<string, string | undefined>): Host 
       core.saveState('uses', JSON.stringify(uses))
     },
     // Each step that uses the action has state of its own. The file holds the same, should the runner have lost it.
-    uses: async () => [...new Set([...savedUses(core.getState('uses')).reverse(), ...rememberedUses(remembered)])],
+    uses: async () => {
+      const its = [...savedUses(core.getState('uses')).reverse(), ...rememberedUses(remembered)]
+      return [...new Set([...usesByHand(folder, identity.job), ...its])]
+    },
     chosen: named => latestUse(folder, named, env),
     exportVariables: async variables => {
       for (const [name, value] of Object.entries(variables)) core.exportVariable(name, value)

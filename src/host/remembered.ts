@@ -1,5 +1,6 @@
 import { appendFileSync, existsSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
+import { loadStates } from '../state.ts'
 
 /** What a file of remembered uses is called. The dot keeps it apart from the uses' own folders, whose names have none. */
 const PREFIX = '.uses'
@@ -35,6 +36,16 @@ export function rememberedUses(file: string): string[] {
   }
   const uses = text.split('\n').filter(line => line !== '')
   return [...new Set(uses.reverse())]
+}
+
+/** Where is noted what the command `up` starts in a job; the job's post reads it. */
+export const byHandFile = (folder: string): string => rememberedFile(folder, 'up')
+
+/** The uses that the command `up` started in a job, the latest first: their states tell whose they are. */
+export function usesByHand(folder: string, job: string): string[] {
+  const its = loadStates(folder).filter(({ plan }) => plan.job === job)
+  const folders = its.map(({ plan }) => basename(plan.folder))
+  return rememberedUses(byHandFile(folder)).filter(use => folders.includes(use))
 }
 
 /**

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
 import { basename, join } from 'node:path'
+import { loadStates } from '../state.ts'
 import { chooseUses, latestUse, usesIn } from './choose-use.ts'
 import type { CommandLine } from './command-line.ts'
 import { debugIsOn } from './debug.ts'
@@ -7,7 +8,7 @@ import { exportLines, exportPathLine } from './exports.ts'
 import { firstPrivateFolder, temporaryFolder, userFolder } from './folder.ts'
 import type { Host } from './host.ts'
 import type { Paint } from './paint.ts'
-import { downloadFolder } from './remembered.ts'
+import { byHandFile, downloadFolder, rememberUse } from './remembered.ts'
 import { timed } from './timed.ts'
 import { setToolFolders } from './tool-folders.ts'
 
@@ -36,6 +37,8 @@ export function createTerminalHost(
   ])
   setToolFolders(env, folder)
   const own: string[] = []
+  // In a job a cluster is that job's, whose post takes it down with the others.
+  const job = folder === env['KIND_IN_DIND_FOLDER'] ? loadStates(folder)[0]?.plan : undefined
   const owner = `${env['USER'] || `uid ${process.getuid?.() ?? 0}`}@${hostname()}`
 
   return {
@@ -44,7 +47,10 @@ export function createTerminalHost(
     cancelLimit: undefined,
     env,
     // One job for all that a user starts: a second `up` must not take the first one's cluster for a leftover.
-    identity: { owner, job: `terminal/${owner}`, label: basename(process.cwd()) || 'kind' },
+    identity: {
+      ...(job === undefined ? { owner, job: `terminal/${owner}` } : { owner: job.owner, job: job.job }),
+      label: basename(process.cwd()) || 'kind',
+    },
     folder,
     downloads: downloadFolder(folder),
     // Its owner has one job, which is never over.
@@ -68,6 +74,7 @@ export function createTerminalHost(
     remember: async use => {
       // Its folder is what `down` goes by; several shells at once would be in each other's way with one file.
       own.push(use)
+      if (job !== undefined) rememberUse(byHandFile(folder), use)
     },
     uses: async () => {
       if (command.verb === 'up') return [...own].reverse()

@@ -196,6 +196,14 @@ describe.each([
     ).toBe('200')
   })
 
+  const byHand = async (): Promise<void> => {
+    const { kind, kubectl } = place.page.templates
+    await prints(`kind-in-dind up --name by-hand --node-image ${node} --download-url kind=${kind},kubectl=${kubectl}`)
+    expect(await listing(place.docker)).toContain('container by-hand-control-plane')
+  }
+  // That it goes with the others is seen below.
+  if (user === 'root') it('may start another cluster by hand', byHand)
+
   describe('after the job', () => {
     let post: Ended
 

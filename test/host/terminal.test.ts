@@ -1,14 +1,17 @@
 import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { chooseUses } from '../../src/host/choose-use.ts'
 import { readCommandLine } from '../../src/host/command-line.ts'
 import type { Host } from '../../src/host/host.ts'
 import { paint } from '../../src/host/paint.ts'
+import { usesByHand } from '../../src/host/remembered.ts'
 import { createTerminalHost } from '../../src/host/terminal.ts'
 import type { Given } from '../../src/lib/given.ts'
 import { validName } from '../../src/plan.ts'
+import { saveState } from '../../src/state.ts'
+import { aPlan } from '../builders.ts'
 
 let base: string
 let env: Record<string, string | undefined>
@@ -60,6 +63,23 @@ test('without a home that can be written it is among the temporary files', () =>
 
 test('a second up is the same job: it must not take the first one’s cluster for a leftover', () => {
   expect(open('up').identity).toEqual(open('up').identity)
+})
+
+test("in a job a cluster is that job's, whose post finds it", async () => {
+  const job = { owner: 'agent-1', job: 'job-1' }
+  env['KIND_IN_DIND_FOLDER'] = base
+  const started = (name: string, identity = job): string => {
+    const plan = aPlan({ options: { name }, identity, folder: base })
+    saveState({ plan, stage: 'ready' })
+    return basename(plan.folder)
+  }
+  started('first')
+  const host = open('up')
+  expect(host.identity).toMatchObject(job)
+  const byHand = started('second')
+  await host.remember(byHand)
+  expect(usesByHand(base, 'job-1')).toEqual([byHand])
+  expect(usesByHand(base, 'job-2')).toEqual([])
 })
 
 test('down takes the only cluster there is, and asks which where there are several', async () => {
