@@ -150,6 +150,23 @@ describe('the node image', () => {
   const { world } = worldOf()
   const ensure = (docker: Docker): Promise<unknown> => ensureNodeImages(docker, ['kindest/node:v1.34.0'], world)
 
+  test.each([
+    ['kindest/node:v1.34.0', 'kindest/node:v1.34.0', 'mirror.example/kindest/node:v1.34.0'],
+    [`kindest/node@${DIGEST}`, `mirror.example/kindest/node@${DIGEST}`, `mirror.example/kindest/node@${DIGEST}`],
+  ])('%s that a mirror gives is run as %s', async (reference, name, pulled) => {
+    const mirror = { upstream: 'docker.io', scheme: 'https', host: 'mirror.example', path: '' } as const
+    const { world: mirrored } = worldOf({ mirrors: [{ ...mirror, credentials: undefined, ca: undefined }] })
+    const { docker, asked } = dockerOf(
+      no('absent'),
+      no('absent'),
+      ok(),
+      ...Array.from({ length: 4 }, () => ok('arm64\n')),
+    )
+    expect([...(await ensureNodeImages(docker, [reference], mirrored))]).toEqual([[reference, name]])
+    expect(asked).toContain(`pull ${pulled}`)
+    expect(asked.at(-1)).toBe(`image inspect ${name}`)
+  })
+
   test('is not pulled where the engine has it', async () => {
     const { docker, asked } = dockerOf(ok('arm64\n'))
     await ensure(docker)

@@ -163,6 +163,9 @@ describe('streaming images into nodes', () => {
       })
     }
     expect(started.filter(line => line.startsWith('save'))).toEqual(['save -- a:1 b:1'])
+    const imports = started.filter(line => line.startsWith('exec'))
+    expect(imports).toHaveLength(3)
+    for (const line of imports) expect(line).toMatch(/ flock .*import\.lock .* ctr .* images import /)
     expect(loaded).toMatchObject([
       { image: 'a:1', had: 0, brought: 3, size: 200_000, sent: 600_000 },
       { image: 'b:1', had: 0, brought: 3, size: 200_000, sent: 300_000 },
