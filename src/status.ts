@@ -1,7 +1,6 @@
 /** The commands `status` and `down --stale`: what is on the engine, whose it is, and the removal of what is over. */
 import { join } from 'node:path'
 import { buildxAt } from './builder/buildx.ts'
-import { buildxFolder, linkedBuildx } from './builder/config-folder.ts'
 import { removeLeftBuilders } from './builder/remove.ts'
 import { type Me, reap, staleness } from './cluster/reap.ts'
 import { type Survey, survey } from './cluster/survey.ts'
@@ -49,7 +48,7 @@ export async function downStale(world: World): Promise<void> {
     const docker = dockerAt(engine, run)
     const { removed, failed, uses } = await reap(docker, me, clock, REMOVAL_LIMIT, engine.cgroupVersion)
     const buildx = buildxAt(undefined, engine, run)
-    const builders = await removeLeftBuilders(buildx, buildxFolder(host.env), linkedBuildx(host.env), uses, now())
+    const builders = await removeLeftBuilders(buildx, host.env, uses, now())
     for (const what of removed) host.info(`Removed ${what}`)
     if (removed.length + failed.length === 0)
       host.info('There is nothing to remove; status shows what there is, and until when')

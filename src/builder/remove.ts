@@ -1,10 +1,11 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Environment } from '../host/host.ts'
 import { messageOf, Problem } from '../lib/problem.ts'
 import { LIFETIME } from '../options.ts'
 import { type BuilderPlan, builderName } from '../plan.ts'
 import { type Buildx, errorIn, forgetBuilder } from './buildx.ts'
-import { hasBuilders, removeNew, unlinkPlugin } from './config-folder.ts'
+import { buildxFolder, hasBuilders, linkedBuildx, removeNew, unlinkPlugin } from './config-folder.ts'
 
 /** How long it may take, in milliseconds: what it does is local, but waits for other commands of buildx. */
 const LIMIT = 5000
@@ -37,20 +38,21 @@ export async function removeBuilder(
 /**
  * Takes out the builders of killed jobs that no folder tells of any more: GitHub's runner empties that of temporary files before
  * each job (TempDirectoryManager in its source). It is known by the record of the job on the engine, or, where that is gone as well,
- * by its age and a kubeconfig that is not there.
+ * by its age and a kubeconfig that is not there. A buildx of this program's that is linked goes with the last of them.
  *
- * @param fetched a buildx of this program's that is linked, which goes with the last of them
+ * @param env tells where the docker CLI and buildx keep their configuration
  * @param uses of jobs that are over, as labels on the engine name them
  * @param now milliseconds since 1970
  * @returns for each one that buildx does not forget, why
  */
 export async function removeLeftBuilders(
   buildx: Buildx,
-  configFolder: string,
-  fetched: BuilderPlan['fetched'],
+  env: Environment,
   uses: readonly Parameters<typeof builderName>[0][],
   now: number,
 ): Promise<string[]> {
+  const configFolder = buildxFolder(env)
+  const fetched = linkedBuildx(env)
   const folder = join(configFolder, 'instances')
   const over = uses.map(builderName)
   const left = (existsSync(folder) ? readdirSync(folder) : []).filter(

@@ -29,7 +29,7 @@ export async function exportLogs(
   try {
     const collected = await collectLogs(docker, plan, LOGS_LIMIT, signal)
     for (const sentence of collected.missing) host.debug(`Not among the logs: ${sentence}`)
-    const files = collected.files.size === 0 ? collected.files : withoutSecrets(collected)
+    const files = collected.files.size === 0 ? collected.files : scrubbed(collected)
     if (folder === undefined || files.size === 0) return { folder: undefined, files }
     const bytes = writeLogs(files, folder)
     host.info(`The cluster's logs are in ${folder} (${files.size} files, ${formatBytes(bytes)})`)
@@ -42,7 +42,7 @@ export async function exportLogs(
 }
 
 /** What was collected, and a file on what was not, without the cluster's secrets. */
-function withoutSecrets({ files, secrets, missing }: Collected): Files {
+function scrubbed({ files, secrets, missing }: Collected): Files {
   const scrub = scrubber(secrets)
   const all = missing.length === 0 ? [...files] : [...files, ['missing.txt', `${missing.join('\n')}\n`] as const]
   return new Map(all.map(([name, content]) => [name, Buffer.from(scrub(content.toString('utf8')))]))

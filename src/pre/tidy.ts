@@ -1,6 +1,5 @@
 /** Removes what jobs that were killed left on this machine and on the engine, beside all else that pre does. */
 import { buildxAt } from '../builder/buildx.ts'
-import { buildxFolder, linkedBuildx } from '../builder/config-folder.ts'
 import { removeLeftBuilders } from '../builder/remove.ts'
 import { reap } from '../cluster/reap.ts'
 import { dockerAt } from '../engine/docker.ts'
@@ -26,8 +25,7 @@ export async function tidy(world: World, engine: Engine): Promise<void> {
     const docker = dockerAt(engine, run)
     const { removed, failed, uses } = await reap(docker, host.identity, clock, LIMIT, engine.cgroupVersion)
     const buildx = buildxAt(undefined, engine, run)
-    for (const why of await removeLeftBuilders(buildx, buildxFolder(host.env), linkedBuildx(host.env), uses, now()))
-      host.debug(why)
+    for (const why of await removeLeftBuilders(buildx, host.env, uses, now())) host.debug(why)
     if (removed.length > 0) host.info(`Removed what other jobs left on the engine: ${removed.join('; ')}`)
     if (failed.length > 0 && !signal.aborted) {
       host.warning(`What other jobs left on the engine is still there: ${failed.join('; ')}`)

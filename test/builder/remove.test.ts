@@ -98,8 +98,7 @@ test('where buildx fails it says what to do', async () => {
 describe('of what killed jobs left, without a folder that tells of it', () => {
   const HOUR = 3_600_000
   const NOW = Date.UTC(2026, 0, 1)
-  const left = (uses: Parameters<typeof removeLeftBuilders>[3] = []) =>
-    removeLeftBuilders(stub.buildx, folder, linkedBuildx(env), uses, NOW)
+  const left = (uses: Parameters<typeof removeLeftBuilders>[2] = []) => removeLeftBuilders(stub.buildx, env, uses, NOW)
   const instances = (): string[] => readdirSync(join(folder, 'instances')).sort()
 
   /** A builder as buildx notes it. */
