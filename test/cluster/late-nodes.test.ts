@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { plannedContainers, removeLateNodes } from '../../src/cluster/late-nodes.ts'
 import type { Docker } from '../../src/engine/docker.ts'
 import type { Result } from '../../src/lib/run.ts'
-import { no, ok } from '../answers.ts'
+import { dockerThat, no, ok } from '../answers.ts'
 import { aPlan } from '../builders.ts'
 
 const plan = aPlan({ options: { name: 'c', workers: 1 } })
@@ -46,13 +46,7 @@ function engine(creating: Record<string, number>, images = 'sha256:1\nsha256:2\n
         return no(`unknown: ${args.join(' ')}`)
     }
   }
-  const docker: Docker = {
-    try: async args => answer(args),
-    run: async args => answer(args),
-    start: () => {
-      throw new Error('nothing is piped')
-    },
-  }
+  const docker = dockerThat(async args => answer(args))
   return { docker, there, under }
 }
 

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { reap, staleness } from '../../src/cluster/reap.ts'
 import type { Holding } from '../../src/cluster/survey.ts'
 import type { Docker } from '../../src/engine/docker.ts'
-import { CommandFailed, type Result } from '../../src/lib/run.ts'
-import { no, ok } from '../answers.ts'
+import type { Result } from '../../src/lib/run.ts'
+import { dockerThat, no, ok } from '../answers.ts'
 import { aPlan } from '../builders.ts'
 
 const HOUR = 3600
@@ -93,17 +93,7 @@ function engine(refusals: Record<string, Result> = {}, record = true) {
         return ok()
     }
   }
-  const docker: Docker = {
-    try: async args => answer(args),
-    run: async args => {
-      const result = answer(args)
-      if (result.code !== 0) throw new CommandFailed(['docker', ...args], result)
-      return result
-    },
-    start: () => {
-      throw new Error('nothing is piped')
-    },
-  }
+  const docker = dockerThat(async args => answer(args))
   return { docker, asked, left: () => [...containers, ...networks, ...volumes] }
 }
 

@@ -3,8 +3,9 @@ import { describe, expect, test } from 'vitest'
 import { makeNetwork, makeRecord } from '../../src/cluster/create.ts'
 import { removeCluster } from '../../src/cluster/remove.ts'
 import type { Docker } from '../../src/engine/docker.ts'
-import { CommandFailed, type Result } from '../../src/lib/run.ts'
+import type { Result } from '../../src/lib/run.ts'
 import { LABEL, type Plan } from '../../src/plan.ts'
+import { dockerThat } from '../answers.ts'
 import { aPlan } from '../builders.ts'
 
 const planOf = (name: string, unique: string): Plan => aPlan({ options: { name, network: 'ci' }, unique })
@@ -71,17 +72,7 @@ function engine() {
       }
       return results.find(({ code }) => code !== 0) ?? (results.at(-1) as Result)
     }
-    return {
-      try: ask,
-      run: async args => {
-        const result = await ask(args)
-        if (result.code !== 0) throw new CommandFailed(['docker', ...args], result)
-        return result
-      },
-      start: () => {
-        throw new Error('nothing is piped')
-      },
-    }
+    return dockerThat(ask)
   }
   return { client, volumes, networks }
 }
