@@ -74,6 +74,14 @@ async function startUntilNode(
   return running.ended
 }
 
+/** Begins a cluster, and does something to it when kubeadm works in its node: kind gives a node's boot half a minute of its own. */
+function startUntilKubeadm(job: GitHubJob, place: Place, fault: (node: string) => Promise<unknown>): Promise<Use> {
+  return startUntilNode(job, place, async name => {
+    await until('kubeadm', 60_000, () => place.sidecar.docker('exec', name, 'pgrep', '--exact', 'kubeadm'))
+    await fault(name)
+  })
+}
+
 async function leavesNothing(job: GitHubJob, { sidecar, empty }: Place, use: Use): Promise<Ended> {
   const post = await job.post(use)
   expect(post.code, post.log).toBe(0)
@@ -143,11 +151,7 @@ describe.concurrent('beside the one engine', () => {
   })
 
   it.sequential('a node that is killed in the middle of kubeadm: is named, with how it ended', async () => {
-    const { sidecar } = first
-    const use = await startUntilNode(job, first, async name => {
-      await until('kubeadm', 60_000, () => sidecar.docker('exec', name, 'pgrep', '--exact', 'kubeadm'))
-      await sidecar.docker('kill', name)
-    })
+    const use = await startUntilKubeadm(job, first, name => first.sidecar.docker('kill', name))
     await leavesNothing(job, first, use)
     expect(errorOf(use)).toMatch(/^node .*-control-plane: exited, exit code 137$/m)
   })
@@ -285,7 +289,7 @@ describe.concurrent('beside the other engine', () => {
 
   it.sequential('an engine that hangs: is given up, and is named; post leaves nothing when it is back', async () => {
     const { sidecar } = second
-    const use = await startUntilNode(job, second, () => docker('pause', sidecar.name))
+    const use = await startUntilKubeadm(job, second, () => docker('pause', sidecar.name))
     await docker('unpause', sidecar.name)
     await leavesNothing(job, second, use)
     expect(errorOf(use)).toMatch(/the engine has not answered for 1m\d\ds/)
@@ -305,8 +309,7 @@ describe.concurrent('beside the other engine', () => {
   it.sequential('an engine that is killed: is named at once; post leaves nothing when it is back', async () => {
     const { sidecar } = second
     let killed = 0
-    const use = await startUntilNode(job, second, async name => {
-      await until('kubeadm', 60_000, () => sidecar.docker('exec', name, 'pgrep', '--exact', 'kubeadm'))
+    const use = await startUntilKubeadm(job, second, async () => {
       await docker('kill', sidecar.name)
       killed = performance.now()
     })
