@@ -1,6 +1,6 @@
 import { thawContainers } from '../engine/containers.ts'
 import type { Docker } from '../engine/docker.ts'
-import { containerImage } from '../engine/images.ts'
+import { containerImages } from '../engine/images.ts'
 
 /** How long the engine may take to remove containers before something may be frozen in them, in milliseconds: it takes well under a second. */
 const PATIENCE = 2000
@@ -19,7 +19,7 @@ const LIMIT = 20_000
  */
 export function thawLate(docker: Docker, containers: readonly string[], patience = PATIENCE): () => void {
   const thaw = async (): Promise<void> => {
-    const image = (await docker.run(containerImage(containers[0] ?? ''), { timeout: LIMIT })).stdout.trim()
+    const image = (await docker.run(containerImages(containers.slice(0, 1)), { timeout: LIMIT })).stdout.trim()
     await docker.run(thawContainers(image, containers), { timeout: LIMIT })
   }
   // What it cannot do is told by the removal, which it is for.

@@ -98,6 +98,19 @@ export const probeEngine = (wish: Wish): string[] => [
   'cat /proc/sys/fs/inotify/max_user_instances /proc/sys/fs/inotify/max_user_watches && df -kP /',
 ]
 
+/** Prints `df -kP /` of a container of an image, which is the engine's disk. */
+export const diskOfEngine = (image: string, labels: Readonly<Record<string, string>>): string[] => [
+  'run',
+  '--rm',
+  '--pull=never',
+  '--network=none',
+  ...labelFlags(labels),
+  '--entrypoint=df',
+  image,
+  '-kP',
+  '/',
+]
+
 /** The registry's port in its container (the image's own config). */
 export const REGISTRY_PORT = 5000
 

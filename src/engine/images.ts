@@ -4,8 +4,13 @@ import { labelFlags } from './records.ts'
 /** Prints the ids of the engine's images. */
 export const imageIds: readonly string[] = ['image', 'ls', '--quiet', '--no-trunc']
 
-/** Prints the id of a container's image. */
-export const containerImage = (id: string): string[] => ['container', 'inspect', '--format={{.Image}}', id]
+/** Prints the id of each container's image, a line each. */
+export const containerImages = (containers: readonly string[]): string[] => [
+  'container',
+  'inspect',
+  '--format={{.Image}}',
+  ...containers,
+]
 
 /** Prints a line of JSON for each image that the engine has, in the order asked for; fails, naming it, where it lacks one. */
 export const inspectImages = (references: readonly string[]): string[] => [

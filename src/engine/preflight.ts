@@ -4,8 +4,9 @@ import { formatDuration } from '../lib/duration.ts'
 import { messageOf, Problem } from '../lib/problem.ts'
 import { CommandFailed, type Result, whatItSaid } from '../lib/run.ts'
 import type { Engine } from '../plan.ts'
-import { probeEngine, publishedByContainers, type Wish } from './containers.ts'
+import { diskOfEngine, probeEngine, publishedByContainers, type Wish } from './containers.ts'
 import type { Docker } from './docker.ts'
+import { containerImages } from './images.ts'
 
 export interface Judgement {
   /** Sentences: each of these makes the creation fail. */
@@ -186,6 +187,25 @@ async function whyNot(docker: Docker, { ports, mounts, registryPort }: Wish, fai
   return new Problem(
     `the engine cannot run a container of the node image as a node is run: ${said}; run the same by hand: docker run --privileged`,
   )
+}
+
+/** What the kernel says of a disk without room. */
+export const NO_SPACE = /no space left on device/i
+
+/**
+ * Whether the engine's disk is full: a container sees it so, or cannot even be made there.
+ *
+ * @param containers some of the engine, of whose image the one that looks is; those that are not there do not matter
+ */
+export async function isDiskFull(
+  docker: Docker,
+  containers: readonly string[],
+  labels: Readonly<Record<string, string>>,
+): Promise<boolean> {
+  const options = { timeout: 10_000 }
+  const [image = ''] = (await docker.try(containerImages(containers), options)).stdout.split('\n')
+  const { stdout, stderr } = await docker.try(diskOfEngine(image, labels), options)
+  return NO_SPACE.test(stderr) || / 100% /.test(stdout)
 }
 
 /** That the port which the user chose for the registry is somebody else's. */

@@ -3,6 +3,7 @@ import { endedNodes } from '../cluster/ended-nodes.ts'
 import { exportLogs } from '../cluster/export-logs.ts'
 import { kubeletFailures } from '../cluster/telling-lines.ts'
 import { whyGone } from '../engine/engine.ts'
+import { isDiskFull, NO_SPACE } from '../engine/preflight.ts'
 import { NoImage } from '../images/pull.ts'
 import { messageOf, Problem } from '../lib/problem.ts'
 import type { Use } from './use.ts'
@@ -28,7 +29,11 @@ export async function explain(error: unknown, { world, docker, plan }: Use): Pro
   // Not before: what ran in a node is gone a moment before the engine says that the node is.
   const ended = await endedNodes(docker, plan).catch(() => [])
   const disks = plan.nodes.map(node => files.get(`${node}/disk.txt`)?.toString('utf8') ?? '')
-  const isFull = /no space left on device/i.test(messageOf(error)) || disks.some(disk => / 100% /.test(disk))
+  const isFull =
+    NO_SPACE.test(messageOf(error)) ||
+    disks.some(disk => / 100% /.test(disk)) ||
+    // A node that has ended tells nothing of its disk.
+    (ended.length > 0 && (await isDiskFull(docker, plan.nodes, plan.labels).catch(() => false)))
   const full = isFull ? [FULL] : []
   const more = [...full, ...ended, ...kubeletFailures(files, plan.nodes)]
   return more.length === 0 ? error : new Problem([messageOf(error), ...more].join('\n'))

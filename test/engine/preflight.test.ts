@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { dockerAt } from '../../src/engine/docker.ts'
-import { heeding, holderOf, judgeEngine, judgeSeen, probe, readProbe } from '../../src/engine/preflight.ts'
+import { heeding, holderOf, isDiskFull, judgeEngine, judgeSeen, probe, readProbe } from '../../src/engine/preflight.ts'
 import { Problem } from '../../src/lib/problem.ts'
 import { type Argv, CommandFailed, type Result, type Runner } from '../../src/lib/run.ts'
 
@@ -199,5 +199,34 @@ describe('warnings', () => {
 
   test('all that stops a creation comes at once', () => {
     expect(() => heeding({ warning: () => {} }).heed({ stops: ['one', 'two'], warnings: [] })).toThrow('one\ntwo')
+  })
+})
+
+describe("the engine's disk", () => {
+  const df = (use: string): string =>
+    `Filesystem 1024-blocks Used Available Capacity Mounted on\noverlay 5242880 9 9 ${use} /\n`
+  test.each<[string, Result, boolean]>([
+    ['a container sees it so', { code: 0, stdout: df('100%'), stderr: '' }, true],
+    [
+      'no container can be made there',
+      { code: 125, stdout: '', stderr: 'docker: Error response from daemon: mkdir /x: no space left on device.' },
+      true,
+    ],
+    ['it has room: not', { code: 0, stdout: df('97%'), stderr: '' }, false],
+    ['nothing is known of it: not', { code: 125, stdout: '', stderr: 'no such image' }, false],
+  ])('is full where %s', async (_, answer, isFull) => {
+    const asked: Argv[] = []
+    const runner = {
+      try: async (argv: Argv) => {
+        asked.push(argv)
+        return argv.includes('inspect')
+          ? { code: 1, stdout: 'sha256:node\n', stderr: 'no such container: two' }
+          : answer
+      },
+    } as Runner
+    const docker = dockerAt({ env: {}, aroundProxy: {} }, runner)
+    await expect(isDiskFull(docker, ['one', 'two'], { a: 'b' })).resolves.toBe(isFull)
+    expect(asked[0]?.slice(-2)).toEqual(['one', 'two'])
+    expect(asked[1]).toEqual(expect.arrayContaining(['--label', 'a=b', 'sha256:node']))
   })
 })
